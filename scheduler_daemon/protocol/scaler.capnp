@@ -208,6 +208,7 @@ struct HeartbeatEcho {
   hosts @3 :List(Host);             # to a client that wants them: one element per host agent, at most 256
   packages @4 :List(Text);          # different texts of `packages` in the hellos of these agents, at most 16
   unixMilliseconds @5 :UInt64;      # with `hosts`: the time of the scheduler's clock; 0: not known
+  ticket @6 :Text;                  # to a peer with a data address: the ticket of this address from now on; empty: the same as before
 }
 
 struct Host {

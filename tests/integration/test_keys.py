@@ -39,6 +39,7 @@ from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.key_files import CLIENT, MONITOR, WORKER, PeerKeys, read_public
 from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket
 from scaler_client.net.curve import apply_keys, apply_monitor_keys, load_keys
+from scaler_client.protocol.messages import NoObject, ReadObject
 from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -276,6 +277,27 @@ def test_a_revoked_cluster_ends_and_its_tasks_run_elsewhere(
         gate.touch()
         with cluster(tmp_path, daemon.address, 1, "--keys", keys):
             assert future.result(SECONDS) == str(gate)
+
+
+def test_tickets_of_data_addresses_end_with_a_revocation(
+    tmp_path: Path, keys: str, strangers: str, daemon: SchedulerCommand
+) -> None:
+    key_command("authorize", keys, f"{strangers}/worker.key", "--as", "worker", "--name", "rack")
+    reload(daemon, "4 may connect, 0 connection(s) cut off")
+    with Client(daemon.address, keys=keys, timeout_seconds=SECONDS, data_address="tcp://127.0.0.1:*") as client:
+        value = client.send_object(bytes(1_000_000))
+        with cluster(tmp_path, daemon.address, 1, "--keys", keys, *OFTEN):
+            assert client.submit(len, value).result(SECONDS) == 1_000_000
+            server = client._io_thread._files._server
+            assert server is not None
+            old = server.address
+            key_command("revoke", keys, "rack")
+            reload(daemon, "3 may connect, 0 connection(s) cut off")
+            wait_until(lambda: server.address != old, what="the client has a new ticket")
+            answer = server._server.answer(ReadObject(old.ticket, 1, 1, 0, 10))
+            assert isinstance(answer, NoObject) and answer.reason == "the ticket is wrong"
+            other = client.send_object(bytes(2_000_000))
+            assert client.submit(len, other).result(SECONDS) == 2_000_000
 
 
 def reload(daemon: SchedulerCommand, said: str) -> None:

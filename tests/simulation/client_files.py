@@ -69,6 +69,9 @@ class SimulatedFiles:
         self._world.trace.count("files that clients send as messages")
         return self._files.get(object_id)
 
+    def take_ticket(self, ticket: str) -> None:
+        """Do nothing: no key is revoked in the simulation."""
+
     def remove(self, object_id: int) -> None:
         self._files.pop(object_id, None)
 

@@ -88,6 +88,7 @@ _BY_MESSAGE: dict[str, Callable[[dict[str, Any]], effects.Effect]] = {
         fields.get("workers", 0),
         [effects.Host(*host.values()) for host in fields.get("hosts", [])],
         fields.get("packages", []),
+        fields.get("ticket", ""),
     ),
     "forgetFunctions": lambda fields: effects.ForgetFunctions(ROUTE, fields["numbers"]),
     "started": lambda fields: effects.Started(ROUTE, fields["ids"]),

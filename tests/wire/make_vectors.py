@@ -468,6 +468,7 @@ CASES: list[Any] = [
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
     ("heartbeat-echo-drained", "heartbeatEcho", {"sequence": 4, "isDrained": True}, []),
     ("heartbeat-echo-workers", "heartbeatEcho", {"sequence": 5, "workers": 1000}, []),
+    ("heartbeat-echo-ticket", "heartbeatEcho", {"sequence": 0, "workers": 3, "ticket": "fedcba9876543210" * 2}, []),
     ("heartbeat-echo-hosts", "heartbeatEcho", {
         "sequence": 6, "workers": 9,
         "hosts": [

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+
+pytest.importorskip("capnp", reason="pycapnp is compiled for CPython, from 3.10 on with the client's library")
+if sys.version_info < (3, 10):
+    pytest.skip("the client's library is for CPython from 3.10 on", allow_module_level=True)
 
 from scaler_client.protocol import messages
 from scaler_client.protocol.decode import MAX_TEXT_CHARACTERS, decode

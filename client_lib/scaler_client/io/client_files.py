@@ -81,6 +81,11 @@ class ClientFiles:
         data = DataAddress() if self._server is None else self._server.address
         return Object(object_id, (), name=name, file_bytes=self._sizes[object_id], data=data)
 
+    def take_ticket(self, ticket: str) -> None:
+        """Give files only to agents with this ticket from now on."""
+        if self._server is not None:
+            self._server.take_ticket(ticket)
+
     def read(self, object_id: int) -> Sequence[Payload] | None:
         """Return the frames in a file; None: it can't be read."""
         if self._directory is None:
@@ -141,11 +146,18 @@ class _DataThread:
     """Answers the requests of agents in a thread."""
 
     def __init__(self, server: DataServer) -> None:
-        self.address = server.address
         self._server = server
         self._wake = WakeupFd()
         self._thread = threading.Thread(target=self._run, name="scaler-data", daemon=True)
         self._thread.start()
+
+    @property
+    def address(self) -> DataAddress:
+        return self._server.address
+
+    def take_ticket(self, ticket: str) -> None:
+        """Accept only this ticket from now on."""
+        self._server.take_ticket(ticket)
 
     def close(self) -> None:
         """End the thread, and close the socket."""

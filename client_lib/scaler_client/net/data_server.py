@@ -13,6 +13,7 @@ import socket
 import stat
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import zmq
 
@@ -134,6 +135,12 @@ class DataServer:
         is_every = address.host in ("*", "0.0.0.0", "::")
         announced = Address("tcp", (host or socket.gethostname()) if is_every else address.host, port, "")
         self.address = DataAddress(str(announced), "" if keys is None else keys.public.hex(), self._ticket)
+
+    def take_ticket(self, ticket: str) -> None:
+        """Accept only this ticket from now on. Another thread may serve."""
+        if self.socket is not None:
+            self._ticket = ticket
+            self.address = replace(self.address, ticket=ticket)
 
     def serve(self) -> None:
         """Answer requests that have come. A bad message never raises."""

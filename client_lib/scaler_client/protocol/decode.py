@@ -383,7 +383,9 @@ def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
 def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
     hosts = [Host(host.name, host.language, host.version, host.packages, host.unixMilliseconds) for host in echo.hosts]
     packages = list(echo.packages)
-    return HeartbeatEcho(echo.sequence, echo.isDrained, echo.workers, hosts, packages, echo.unixMilliseconds)
+    return HeartbeatEcho(
+        echo.sequence, echo.isDrained, echo.workers, hosts, packages, echo.unixMilliseconds, echo.ticket
+    )
 
 
 def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:

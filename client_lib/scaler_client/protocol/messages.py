@@ -198,6 +198,8 @@ class HeartbeatEcho(Record):
     packages: list[str] = field(default_factory=list)
     unix_milliseconds: int = 0
     """With `hosts`: the time of the scheduler's clock; 0: not known."""
+    ticket: str = field(default="", repr=False)
+    """The ticket of this peer's data address from now on; empty: the same as before."""
 
 
 @dataclass(eq=False, repr=False)

@@ -32,6 +32,9 @@ class ClientFiles(Protocol):
     def remove(self, object_id: int) -> None:
         """Remove a file, if there is one."""
 
+    def take_ticket(self, ticket: str) -> None:
+        """Give files only to agents with this ticket from now on."""
+
 
 class NoFiles:
     """A client without files: it sends the bytes of all objects."""
@@ -57,6 +60,9 @@ class NoFiles:
         return None
 
     def remove(self, object_id: int) -> None:
+        """Do nothing."""
+
+    def take_ticket(self, ticket: str) -> None:
         """Do nothing."""
 
 

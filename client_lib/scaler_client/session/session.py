@@ -588,6 +588,8 @@ class Session:
 
     def _handle_heartbeat_echo(self, message: messages.HeartbeatEcho) -> None:
         self.objects.confirm(message.sequence)
+        if message.ticket:
+            self.objects.files.take_ticket(message.ticket)
         if self._host_questions:
             on_answer = self._host_questions.pop(message.sequence, None)
             if on_answer is not None:

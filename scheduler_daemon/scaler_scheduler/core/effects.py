@@ -147,9 +147,10 @@ class HeartbeatEcho(Effect):
 
     `is_drained`: none of a retiring agent's workers holds a task. `workers`: to a client, the number of connected
     workers. `hosts`, `packages`: to a client that asked for them, the hosts, and the lists of packages that they have.
+    `ticket`: the ticket of the peer's data address from now on. Empty: the same as before.
     """
 
-    __slots__ = ("hosts", "is_drained", "packages", "sequence", "workers")
+    __slots__ = ("hosts", "is_drained", "packages", "sequence", "ticket", "workers")
     kind = HEARTBEAT_ECHO
 
     def __init__(
@@ -160,9 +161,11 @@ class HeartbeatEcho(Effect):
         workers: int = 0,
         hosts: Sequence[Host] = (),
         packages: Sequence[str] = (),
+        ticket: str = "",
     ) -> None:
         self.route = route
         self.sequence = sequence
+        self.ticket = ticket
         self.is_drained = is_drained
         self.workers = workers
         self.hosts = hosts

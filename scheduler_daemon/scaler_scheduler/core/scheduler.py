@@ -318,10 +318,10 @@ class Scheduler:
         """Set what the operator allows keys, by the user of each."""
         self.tables.clients.shares.set_limits(limits)
 
-    def revoke(self, users: Container[str], now: float) -> int:
+    def revoke(self, users: Container[str], now: float, new_ticket: Callable[[], str]) -> int:
         """Remove the peers that joined with a revoked key, and send them `refused`. Returns their number."""
         self._hellos.drop_waiting(users)
-        return self._leases.revoke(users, now)
+        return self._leases.revoke(users, now, new_ticket)
 
     # ------------------------------------------------------------------------------------------------------------ peers
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import secrets
 import signal
 import sys
 import time
@@ -211,7 +212,9 @@ class Daemon:
 
     def _reload(self, now: float) -> None:
         _log.info("SIGHUP: the log files are opened again")  # this line opens them
-        if self.keyring is not None and self.keyring.reload(lambda users: self.core.revoke(users, now)):
+        if self.keyring is not None and self.keyring.reload(
+            lambda users: self.core.revoke(users, now, secrets.token_hex)
+        ):
             self.network.monitor.rebind()
         if self.keyring is not None:
             self.core.set_share_limits(self.keyring.share_limits())

@@ -109,6 +109,7 @@ def _heartbeat_echo(effect: Any, identity: Identity) -> list[bytes]:
         hosts=hosts or None,
         packages=list(effect.packages) or None,
         unix_milliseconds=identity.unix_milliseconds() if hosts else 0,
+        ticket=effect.ticket or None,
     )
     return [Message.new_heartbeat_echo(echo).dumps()]
 

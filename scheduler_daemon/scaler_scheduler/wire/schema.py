@@ -1071,7 +1071,7 @@ _Heartbeat_list_item_type = _StructItemType(Heartbeat)
 class HeartbeatEcho(_Struct):
     __capnpy_id__ = 0xa77f261c5e416cab
     __static_data_size__ = 3
-    __static_ptrs_size__ = 2
+    __static_ptrs_size__ = 3
     
     
     @property
@@ -1136,21 +1136,34 @@ class HeartbeatEcho(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def ticket(self):
+        # no union check
+        return self._read_text_unicode(16)
+    
+    def get_ticket(self):
+        return self._read_text_unicode(16, default_=b"")
+    
+    def has_ticket(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
     @staticmethod
-    def __new(sequence=0, is_drained=False, workers=0, hosts=None, packages=None, unix_milliseconds=0):
+    def __new(sequence=0, is_drained=False, workers=0, hosts=None, packages=None, unix_milliseconds=0, ticket=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(40)
+        pos = builder.allocate(48)
         builder.write_uint64(pos + 0, sequence)
         builder.write_bool(8, 0, is_drained)
         builder.write_uint32(pos + 12, workers)
         builder.copy_from_list(pos + 24, _Host_list_item_type, hosts)
         builder.copy_from_list(pos + 32, _TextUnicodeItemType(_Types.text), packages)
         builder.write_uint64(pos + 16, unix_milliseconds)
+        builder.alloc_text(pos + 40, _encode_maybe(ticket))
         return builder.as_string()
     
-    def __init__(self, sequence=0, is_drained=False, workers=0, hosts=None, packages=None, unix_milliseconds=0):
-        _buf = HeartbeatEcho.__new(sequence, is_drained, workers, hosts, packages, unix_milliseconds)
-        self._init_from_buffer(_buf, 0, 3, 2)
+    def __init__(self, sequence=0, is_drained=False, workers=0, hosts=None, packages=None, unix_milliseconds=0, ticket=None):
+        _buf = HeartbeatEcho.__new(sequence, is_drained, workers, hosts, packages, unix_milliseconds, ticket)
+        self._init_from_buffer(_buf, 0, 3, 3)
     
     def shortrepr(self):
         parts = []
@@ -1160,6 +1173,7 @@ class HeartbeatEcho(_Struct):
         if self.has_hosts(): parts.append("hosts = %s" % self.get_hosts().shortrepr())
         if self.has_packages(): parts.append("packages = %s" % self.get_packages().shortrepr())
         parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
+        if self.has_ticket(): parts.append("ticket = %s" % _text_unicode_repr(self.get_ticket()))
         return "(%s)" % ", ".join(parts)
 
 _HeartbeatEcho_list_item_type = _StructItemType(HeartbeatEcho)

@@ -12,6 +12,7 @@ from scaler_client.protocol.messages import (
     Error,
     Goodbye,
     HeartbeatEcho,
+    Hello,
     HelloWanted,
     Message,
     Refused,
@@ -19,7 +20,7 @@ from scaler_client.protocol.messages import (
     Welcome,
     WorkerDied,
 )
-from scaler_worker.agent.effects import Effect, Exit, Log, Send, SendHeartbeat, SignalWorker, StartWorker
+from scaler_worker.agent.effects import Effect, Exit, Log, Send, SendHeartbeat, SignalWorker, StartWorker, TakeTicket
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import DAMAGED, DAMAGED_STATUS, SCHEDULER_LOST_STATUS
 from scaler_worker.fork_server.state_page import WorkerState
@@ -144,6 +145,15 @@ def test_a_report_is_repeated_after_each_welcome_until_a_later_heartbeat_is_echo
     assert only(SendHeartbeat, host.at(4.5))[0].sequence == 3
     host.receive(HeartbeatEcho(3))
     assert sent(host.receive(WELCOME)) == []
+
+
+def test_a_new_ticket_of_the_data_address_is_taken_and_named_in_the_next_hello() -> None:
+    host = Host()
+    assert only(TakeTicket, host.receive(HeartbeatEcho(0, ticket="new"))) == [TakeTicket("new")]
+    assert only(TakeTicket, host.receive(HeartbeatEcho(0))) == []
+    host.at(2.5)
+    (hello,) = sent(host.receive(HelloWanted()))
+    assert isinstance(hello, Hello) and hello.data.ticket == "new"
 
 
 def test_workers_that_keep_failing_to_start_back_off() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,18 @@ def test_a_spilled_file_goes_from_host_to_host(hosts, tmp_path):
     other.answers.clear()
     (answer,) = fetch(one, other, sum(map(len, frames)))
     assert "is gone" in answer.error
+
+
+def test_a_new_ticket_replaces_the_old_one(hosts):
+    """As after the revocation of a key."""
+    one = hosts()
+    old = one.server.address
+    one.server.take_ticket("new")
+    assert one.server.address == replace(old, ticket="new")
+    answer = one.server.answer(ReadObject(old.ticket, *NAME, 0, 10))
+    assert isinstance(answer, NoObject) and "ticket" in answer.reason
+    answer = one.server.answer(ReadObject("new", *NAME, 0, 10))
+    assert answer is None, "the file may come"
 
 
 def test_a_wrong_ticket_gets_nothing(hosts):

@@ -172,6 +172,13 @@ class DropPart(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class TakeTicket(Record):
+    """Give files only to agents with this ticket from now on."""
+
+    ticket: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Log(Record):
     """Write a line to the log."""
 
@@ -190,5 +197,5 @@ class Exit(Record):
 Effect = (
     Send | SendHeartbeat | MeasureMemory | StartWorker | SignalWorker | WriteObject | MarkObjectLost | RemoveObjects
     | StoreContents | PrepareEnvironment | RemoveEnvironment | SendObjects | AskSource | CloseSource | WritePart
-    | LinkFile | FinishFile | DropPart | Log | Exit
+    | LinkFile | FinishFile | DropPart | TakeTicket | Log | Exit
 )  # fmt: skip

@@ -81,6 +81,7 @@ from .effects import (
     SignalWorker,
     StartWorker,
     StoreContents,
+    TakeTicket,
     WriteObject,
     WritePart,
 )
@@ -572,6 +573,7 @@ class _Agent:
         FinishFile: lambda self, effect: self._values.finish(effect),
         DropPart: lambda self, effect: self._values.drop_part(effect),
         SignalWorker: lambda self, effect: self._starters.end(effect.incarnation, effect.kill),
+        TakeTicket: lambda self, effect: self._data.take_ticket(effect.ticket),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,
     }

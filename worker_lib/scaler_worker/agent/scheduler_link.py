@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Welcome, WorkerDied
 
-from .effects import Effect, Log, Send, SendHeartbeat
+from .effects import Effect, Log, Send, SendHeartbeat, TakeTicket
 
 ROOM_GAP_SECONDS = 0.05
 """A heartbeat that `tell_room` asks for comes at least so long after the last one."""
@@ -214,7 +214,10 @@ class SchedulerLink:
         if echo.sequence == self._sequence:
             self._lag_seconds = now - self._last_heartbeat_at
         self._unconfirmed = [report for report in self._unconfirmed if echo.sequence < report.confirmed_by]
-        return self._answered(now)
+        if not echo.ticket:
+            return self._answered(now)
+        self._hello = replace(self._hello, data=replace(self._hello.data, ticket=echo.ticket))
+        return [*self._answered(now), TakeTicket(echo.ticket)]
 
     def on_goodbye(self, goodbye: Goodbye, now: float) -> list[Effect]:
         self._welcomed = False

@@ -7,12 +7,13 @@ agent's host has.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.peers.nested_hello import NestedHellos
 from scaler_scheduler.core.peers.peer_loss import PeerLoss, likely_running
 from scaler_scheduler.core.peers.reattach import Reattach
@@ -116,11 +117,12 @@ class Leases:
                 if worker.agent == agent.incarnation:
                     self._peer_loss.worker_left(worker, now)
 
-    def revoke(self, users: Container[str], now: float) -> int:
+    def revoke(self, users: Container[str], now: float, new_ticket: Callable[[], str]) -> int:
         """Remove the peers of these users, and refuse them. Returns their number.
 
         The tasks and objects of a client end with it. The tasks that a worker holds wait again, and none counts a
-        failed attempt.
+        failed attempt. The data addresses of all other peers get new tickets, because a revoked host may know the old
+        ones.
         """
         tables = self._tables
         peers: list[Client | Worker | Agent] = [*tables.agents, *tables.workers, *tables.clients]
@@ -136,6 +138,10 @@ class Leases:
             if client is not None:
                 self._peer_loss.client_left(client, now)
             self._outbox.add(effects.Refused(route, effects.REFUSED_NOT_AUTHORIZED, "its key was revoked"))
+        for place in [*tables.agents, *(client.place for client in tables.clients if client.place is not None)]:
+            if place.data is not None:
+                place.set_ticket(new_ticket())
+                give_ticket(place, tables, self._outbox)
         return len(routes)
 
     def expire(self, now: float, stall: float) -> None:
@@ -182,6 +188,14 @@ class Leases:
             worker.is_retiring = True
             self._cancellation.rebalance(worker.tasks.values())
         self._evacuation.evacuate(agent)
+
+
+def give_ticket(place: Agent, tables: Tables, outbox: Outbox) -> None:
+    """Tell a host agent, or the client that it stands for, which ticket its data address has, if this scheduler has
+    made it."""
+    if place.ticket:
+        workers = len(tables.workers) if place.is_client else 0
+        outbox.add(effects.HeartbeatEcho(place.route, 0, workers=workers, ticket=place.ticket))
 
 
 def _is_drained(agent: Agent, tables: Tables) -> bool:

@@ -8,6 +8,7 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
 from scaler_scheduler.core.dispatch.input_delivery import send_object
 from scaler_scheduler.core.environments.worker_changes import WorkerChanges
+from scaler_scheduler.core.peers.leases import give_ticket
 from scaler_scheduler.core.peers.nested_hello import PARENT_SECONDS
 from scaler_scheduler.core.peers.peer_loss import PeerLoss
 from scaler_scheduler.core.peers.reattach import Reattach
@@ -87,6 +88,8 @@ class Welcomes:
         client.parent_until = now + PARENT_SECONDS
         granted, window = self._credits.reset(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
+        if client.place is not None:
+            give_ticket(client.place, self._tables, self._outbox)  # the last message with it may be lost
         for stored in client.objects.values():
             # the answer may be lost with the connection
             if stored.is_awaited or (client.place is not None and stored.fetched_from is client.place):
@@ -183,13 +186,14 @@ class Welcomes:
             for stored in self._tables.objects.reconnect_agent(agent):
                 if stored.fetched_from is agent:
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
-        agent.data = event.data
+        agent.set_data(event.data)
         agent.packages = event.packages
         changed = self._bookings.define(agent, event.resources, event.slots)
         if changed:
             self._operator_log.warning(changed)
         agent.level, agent.platform, agent.slots = event.environments, event.platform, event.slots
         self._welcome(event.route, self._limits.worker_timeout_seconds)
+        give_ticket(agent, self._tables, self._outbox)  # the last message with it may be lost
         # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, at
         # which the agent drops its other files.
         self._transfers.repeat(agent)

@@ -622,7 +622,7 @@ class Client:
         if self.place is None:
             self.place = Agent(self.incarnation, self.route, name=self.name, host=self.host, deadline=float("inf"))
             self.place.is_client = True
-        self.place.data = data
+        self.place.set_data(data)
         return self.place
 
     @property
@@ -936,6 +936,7 @@ class Agent:
         "route",
         "sent_bytes",
         "slots",
+        "ticket",
         "usage",
         "user",
         "values",
@@ -972,6 +973,8 @@ class Agent:
         """The environments that it was asked to prepare, by name."""
         self.data: DataAddress | None = None
         """Where other agents get its object files. None: nowhere."""
+        self.ticket = ""
+        """The ticket of this address, if the scheduler has made it. Empty: the peer has made it."""
         self.pid = 0
         self.language = ""
         self.version = ""
@@ -996,6 +999,17 @@ class Agent:
         """Whether it is about to end. Its workers get no new tasks."""
         self.evacuated: set[StoredObject] = set()
         """Objects that were requested from it because it retires. Some may have arrived or may be dropped."""
+
+    def set_data(self, data: DataAddress | None) -> None:
+        """Note where other agents get its object files, as it says. A ticket that the scheduler has made stays."""
+        if data is not None and self.ticket:
+            data = DataAddress(data.address, data.key, self.ticket)
+        self.data = data
+
+    def set_ticket(self, ticket: str) -> None:
+        """Replace the ticket of its data address. Agents that know the old one get no more files."""
+        self.ticket = ticket
+        self.set_data(self.data)
 
     def note_values(self, values: tuple[int, int, int], limits: tuple[int, int]) -> None:
         """Note what a heartbeat says of its host's values.

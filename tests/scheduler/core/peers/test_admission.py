@@ -6,6 +6,7 @@ import pytest
 from tests.scheduler.core.harness import C2, CANCELLED, W2, A, C, Core, W, dispatched, resolved, warnings_of
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.ids import DataAddress
 
 ALICE, BOB = "client:" + "a" * 64, "client:" + "b" * 64
 HOST, HOST2 = "worker:" + "1" * 64, "worker:" + "2" * 64
@@ -23,7 +24,7 @@ def join(core: Core, route: bytes, role: int, incarnation: int, user: str, **mor
 
 
 def cut_off(core: Core, *users: str) -> int:
-    peers = core.scheduler.revoke(set(users), core.now)
+    peers = core.scheduler.revoke(set(users), core.now, lambda: "new ticket")
     core._collect()
     return peers
 
@@ -69,7 +70,7 @@ def submit_as_alice(core: Core):
 
 
 def test_a_workers_key_with_an_invented_worker_is_no_client(core):
-    """The hello waits for the worker, which may join later after a restart. Then it gets an error, and stays unknown."""
+    """The hello waits for the worker, which may join later after a restart. Then it gets an error."""
     core.hello(C, events.CLIENT, 99, worker=21, user=HOST)
     assert core.take() == []
     core.submit(C, [1])
@@ -201,6 +202,25 @@ def test_an_agent_and_its_workers_have_one_key(core):
     text = "the workers of this agent have another key"
     assert core.take() == [refused(A, text), refused(W2, text)]
     join(core, A, events.AGENT, 33, HOST)
+
+
+def test_data_addresses_get_new_tickets_when_a_key_is_revoked(core):
+    """A revoked host may know the old tickets. The message with the new one may be lost with its connection."""
+    join(core, A, events.AGENT, 33, HOST, data=DataAddress("tcp://a:1", "", "old"))
+    join(core, b"b", events.AGENT, 34, HOST2, data=DataAddress("tcp://b:1", "", "old too"))
+    join(core, C, events.CLIENT, 11, ALICE)
+    core.feed(events.Object(C, 7, "", [], 0, 1 << 20, DataAddress("tcp://c:1", "", "old as well")))
+    cut_off(core, HOST2)
+    assert [core.echoes[route].ticket for route in (A, C)] == ["new ticket"] * 2 and b"b" not in core.echoes
+    agent, client = core.scheduler.tables.agents.find(33), core.scheduler.tables.clients.find(11)
+    assert {agent.data.ticket, client.place.data.ticket} == {"new ticket"}
+    core.echoes.clear()
+    join(core, b"a 2", events.AGENT, 33, HOST, data=DataAddress("tcp://a:1", "", "old"))
+    join(core, b"c 2", events.CLIENT, 11, ALICE)
+    core.feed(events.Object(b"c 2", 8, "", [], 0, 1 << 20, DataAddress("tcp://c:1", "", "old as well")))
+    assert [core.echoes[route].ticket for route in (b"a 2", b"c 2")] == ["new ticket"] * 2
+    assert {agent.data.ticket, client.place.data.ticket} == {"new ticket"}
+    core.take()
 
 
 def test_a_waiting_hello_is_dropped_with_its_key(core):
