@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def test_left_socket_files_are_removed(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["other"]
 
 
-def test_files_of_killed_clusters_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_files_of_killed_clusters_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = subprocess.Popen([sys.executable, "-S", "-c", ""])
     ended.wait()
     kept = {
@@ -131,9 +132,10 @@ def test_files_of_killed_clusters_are_removed(monkeypatch: pytest.MonkeyPatch, t
         f"scaler_{ended.pid}_other": "it has another name",
     }
     left = [f"scaler_{ended.pid}_00000005", f"scaler_{ended.pid}_00000005_monitor"]
-    monkeypatch.setattr(addresses, "SOCKET_PARENT", str(tmp_path))
-    folder = Path(addresses.make_socket_directory())
     with ExitStack() as stack:
+        # Not tmp_path: the path of a socket must be short.
+        monkeypatch.setattr(addresses, "SOCKET_PARENT", stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp")))
+        folder = Path(addresses.make_socket_directory())
         for name in [*kept, *left]:
             path = folder / name
             if kept.get(name) == "it is not a socket":
