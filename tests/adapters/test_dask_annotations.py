@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -86,6 +87,44 @@ def test_the_first_failure_is_raised(client: Client) -> None:
     graph = {"a": (fail,), "b": (held, "a"), "c": (held, "b")}
     with pytest.raises(LookupError, match="went wrong"):
         client.dask_get(annotated(graph, b={"resources": {"gpu": 1}}), "c")
+
+
+def fail_twice(folder: Path, *_read: Any) -> int:
+    runs = len(list(folder.iterdir()))
+    (folder / str(runs)).touch()
+    if runs < 2:
+        raise KeyError(runs)
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("annotations", "runs"),
+    [
+        ({"retries": 5}, 3),  # as in dask: after any exception
+        ({"retries": 1}, 2),
+        ({"retries": 5, "retry_on": OSError}, 1),
+        ({"retry_on": (LookupError, OSError)}, 3),
+    ],
+)
+def test_retries_after_exceptions(client: Client, tmp_path: Path, annotations: Any, runs: int) -> None:
+    with dask.annotate(**annotations):
+        value = dask.delayed(fail_twice)(tmp_path)
+    view = client.options(retry_on=ZeroDivisionError)
+    if runs == 3:
+        assert value.compute(scheduler=view.dask_get) == 2
+    else:
+        with pytest.raises(KeyError):
+            value.compute(scheduler=view.dask_get)
+    assert len(list(tmp_path.iterdir())) == runs
+
+
+def test_an_annotation_without_effect_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    graph = annotated({"a": (held,), "b": (held,)}, a={"retrys": 3}, b={"retrys": 4, "priority": 1})
+    assert Options(graph).of("b") == Options(graph).of("b") == {"priority": 1}
+    assert [record.getMessage() for record in caplog.records] == [
+        "dask's annotation 'retrys' has no effect here; those with one: capabilities, cpus, limit, priority, "
+        "resources, retries, retry_on, timeout"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from dask.local import get_sync
 from scaler_client import Client, ClientClosedError, ResultPickleError, SchedulerClusterCombo
 from scaler_client.commands.install_hints import install_hint
 from scaler_client.graphs.dask import dask_get, plain_graph
+from scaler_client.graphs.dask_annotations import Options
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -195,14 +196,14 @@ def test_tasks_are_named_after_their_dask_keys(client: Client) -> None:
 
 def test_chains_become_one_call() -> None:
     dsk = {"a": 1, "b": (increment, "a"), "c": (increment, "b"), "d": (increment, "c"), "e": (increment, "c"), "f": "e"}
-    graph = plain_graph(dsk, {"d", "f"})
+    graph = plain_graph(dsk, {"d", "f"}, Options(dsk))
     assert graph.resolved == {"d": "d", "f": "e"} and set(graph.targets) == {"d", "e"}
     assert set(graph.calls) == {"c", "d", "e"} and graph.literals == {"a": 1}
     chain = graph.calls["c"]
     assert [node.key for node in chain.nodes] == ["b", "c"] and chain.inputs == ("a",)
     assert graph.calls["d"].inputs == ("c",)
     # A target is not merged into its reader.
-    assert set(plain_graph(dsk, {"b", "d", "e"}).calls) == {"b", "c", "d", "e"}
+    assert set(plain_graph(dsk, {"b", "d", "e"}, Options(dsk)).calls) == {"b", "c", "d", "e"}
 
 
 @pytest.mark.parametrize("call", ["get", "submit_graph"])

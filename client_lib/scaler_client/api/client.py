@@ -249,7 +249,8 @@ class Client(DataApi):
 
         Each node is one task; a chain of nodes is one task. Values between tasks go from worker to worker. The workers
         need dask too. Options for dask's own schedulers, such as `num_workers`, are ignored. dask's annotations
-        `capabilities`, `cpus`, `limit`, `priority`, `resources`, `retries` and `timeout` are options of their nodes.
+        `capabilities`, `cpus`, `limit`, `priority`, `resources`, `retries`, `retry_on` and `timeout` are options of
+        their nodes. dask's locks hold in the whole cluster.
 
         Args:
             dsk: a dask graph, or the expression of a collection.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..commands.install_hints import install_hint
 from ..futures.kept_results import KeptFuture, fetch_values
 from .dask_annotations import Options, OptionsClient, run_groups
+from .dask_locks import find_locks
 from .nodes import RESULT_FUTURES
 
 Node = Any
@@ -68,8 +69,8 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
     except ImportError as error:
         raise ImportError(f"dask_get needs dask 2024.12 or newer: {install_hint('dask')}") from error
     client = client.options(shared_inputs=True)  # dask's rule: tasks do not change their inputs
-    options = Options(dsk)
-    graph = plain_graph(dsk, set(flatten_keys(keys)), options.of)
+    options = Options(dsk, client._options.limits)
+    graph = plain_graph(dsk, set(flatten_keys(keys)), options)
     nodes = _client_graph(client, graph)
     if options:
         inputs = {key: call.inputs for key, call in graph.calls.items()}
@@ -85,15 +86,14 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
     return restore_shape(keys, {key: values[name] for key, name in graph.resolved.items()})
 
 
-def plain_graph(
-    dsk: Any, wanted: set[Hashable], options_of: Callable[[Hashable], dict[str, Any]] = lambda key: {}
-) -> PlainGraph:
+def plain_graph(dsk: Any, wanted: set[Hashable], options: Options) -> PlainGraph:
     """Return the part of a dask graph that the wanted keys need.
 
     Args:
         dsk: the graph.
         wanted: the keys.
-        options_of: returns the options of a node. A chain of nodes is one call only if they have the same options.
+        options: the options of the nodes; it gets the limits of dask's locks. A chain of nodes is one call only if they
+            have the same options.
 
     Raises:
         TypeError: `dsk` is no dask graph.
@@ -103,7 +103,9 @@ def plain_graph(
     """
     from dask._task_spec import Alias, DataNode
 
-    nodes = _select_needed(_nodes(dsk), wanted)
+    locked = find_locks(_select_needed(_nodes(dsk), wanted))
+    options.add_locks(locked)
+    nodes = locked.nodes
     calls: dict[Hashable, Call] = {}
     literals: dict[Hashable, Any] = {}
     names: dict[Hashable, Hashable] = {}
@@ -120,7 +122,7 @@ def plain_graph(
             read = sorted(node.dependencies, key=ranks.__getitem__)
             calls[key] = Call((node,), tuple(read), tuple(names.get(name, name) for name in read))
     resolved = {key: names.get(key, key) for key in wanted}
-    return PlainGraph(_fuse_chains(calls, set(resolved.values()), options_of), literals, resolved)
+    return PlainGraph(_fuse_chains(calls, set(resolved.values()), options), literals, resolved)
 
 
 def flatten_keys(keys: Any) -> Iterator[Hashable]:
@@ -176,16 +178,14 @@ def _ranks(nodes: dict[Hashable, Node]) -> dict[Hashable, int]:
     return ranks
 
 
-def _fuse_chains(
-    calls: dict[Hashable, Call], targets: set[Hashable], options_of: Callable[[Hashable], dict[str, Any]]
-) -> dict[Hashable, Call]:
+def _fuse_chains(calls: dict[Hashable, Call], targets: set[Hashable], options: Options) -> dict[Hashable, Call]:
     """Return the calls, with each chain of calls as one call."""
     readers = Counter(key for call in calls.values() for key in set(call.inputs))
     fused: dict[Hashable, Call] = {}
     for key, call in calls.items():
         before = call.inputs[0] if len(call.inputs) == 1 else None
         is_chain = before in fused and readers[before] == 1 and before not in targets
-        if is_chain and options_of(before) == options_of(key):
+        if is_chain and options.of(before) == options.of(key):
             first = fused.pop(before)
             call = Call(first.nodes + call.nodes, first.names, first.inputs)
         fused[key] = call

@@ -6,13 +6,19 @@ Each group is a graph of its own. It reads the results of earlier groups on the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Protocol
 
 from ..futures.kept_results import KeptFuture, fetch_values
+from .dask_locks import LockedNodes
 
-OPTIONS = ("capabilities", "cpus", "limit", "priority", "resources", "retries", "timeout")
+OPTIONS = ("capabilities", "cpus", "limit", "priority", "resources", "retries", "retry_on", "timeout")
 """The annotations that are options of `Client.options`. All others, such as `workers`, have no effect."""
+
+_log = logging.getLogger(__name__)
+_ignored: set[str] = set()
+"""The annotations without effect that this process has logged."""
 
 
 class OptionsClient(Protocol):
@@ -21,6 +27,10 @@ class OptionsClient(Protocol):
     @property
     def options(self) -> Callable[..., Any]:
         """Returns a view of the client, whose tasks have other options."""
+
+    @property
+    def _options(self) -> Any:
+        """The options of the client's tasks."""
 
     @property
     def _keeps_results(self) -> bool:
@@ -33,13 +43,36 @@ class OptionsClient(Protocol):
 class Options:
     """The options of the nodes of one graph."""
 
-    def __init__(self, dsk: Any) -> None:
-        """`dsk` is a dask graph, or the expression of a collection."""
+    def __init__(self, dsk: Any, limits: Iterable[str] = ()) -> None:
+        """
+        Args:
+            dsk: a dask graph, or the expression of a collection.
+            limits: the names of the limits of calls that have no annotation `limit`.
+        """
+        self._limits = limits
         self._by_key: dict[Hashable, dict[str, Any]] = {}
         for name, values in _annotations(dsk).items():
             if name in OPTIONS:
                 for key, value in values.items():
-                    self._by_key.setdefault(key, {})[name] = value
+                    # dask calls an annotation that is callable with each key: a class has become an instance.
+                    given = type(value) if name == "retry_on" and isinstance(value, BaseException) else value
+                    self._by_key.setdefault(key, {})[name] = given
+            elif name not in _ignored:
+                _ignored.add(name)
+                _log.warning("dask's annotation %r has no effect here; those with one: %s", name, ", ".join(OPTIONS))
+        for options in self._by_key.values():
+            if options.get("retries") is not None and options.get("retry_on") is None:
+                options["retry_on"] = Exception  # as dask means it: after any exception
+
+    def add_locks(self, locked: LockedNodes) -> None:
+        """Add the limits of dask's locks to the nodes that hold them."""
+        for key, reader in locked.readers.items():
+            if reader in self._by_key:
+                self._by_key[key] = dict(self._by_key[reader])
+        for key, names in locked.limits.items():
+            options = self._by_key.setdefault(key, {})
+            given = options.get("limit", self._limits)
+            options["limit"] = sorted({*([given] if isinstance(given, str) else given), *names})
 
     def __bool__(self) -> bool:
         return bool(self._by_key)

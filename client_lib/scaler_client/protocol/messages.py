@@ -463,6 +463,9 @@ class NoObject(Record):
     reason: str
 
 
+LOCK_LIMIT = "lock:"
+"""Limits whose names begin like this need no definition: each lets one task run at once."""
+
 LEVEL_MODULES = 1
 LEVEL_LOCKED = 2
 LEVEL_ANY = 3

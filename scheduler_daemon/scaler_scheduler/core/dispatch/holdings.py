@@ -158,7 +158,7 @@ class Holdings:
 
     def _end(self, holding: Holding, worker: Worker, count: int) -> None:
         for limit in holding.limits:
-            limit.used -= count
+            self._task_limits.give_back(limit, count)
         booking = holding.booking
         if booking is not None:
             booking.attempts -= count

@@ -18,6 +18,11 @@ BURST_SECONDS = 0.1
 MAX_NAMES = 50
 """An error lists at most so many limits."""
 
+LOCK = "lock:"
+"""A limit whose name begins like this needs no definition. It lets one task run at once, in the whole cluster."""
+
+_LOCK_SETTINGS = LimitSettings(most=1)
+
 HOLD_SECONDS = 1.0
 """After a restart no limited task is dispatched for so long: workers join again, and name the tasks that they run."""
 
@@ -62,7 +67,7 @@ class TaskLimits:
         self._incarnation = incarnation
         self._hold_until = 0.0
         self.by_name: dict[str, TaskLimit] = {}
-        """All limits, also those that were removed and that tasks still need."""
+        """All limits, also those that were removed and that tasks still need, and the locks that are held."""
         self._defined: Mapping[str, LimitSettings] = {}
 
     def define(self, settings: Mapping[str, LimitSettings]) -> None:
@@ -82,7 +87,7 @@ class TaskLimits:
     def undefined(self, names: Iterable[str]) -> str:
         """Return the error for a limit that is not defined; empty if all are."""
         for name in names:
-            if name not in self._defined:
+            if name not in self._defined and not name.startswith(LOCK):
                 names = sorted(self._defined)
                 further = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
                 known = (", ".join(names[:MAX_NAMES]) or "none") + further
@@ -92,7 +97,7 @@ class TaskLimits:
     def too_small(self, names: Iterable[str], gang_size: int) -> str:
         """Return the error for a limit that lets fewer tasks run than a gang has members; empty if there is none."""
         for name in names:
-            most = self.by_name[name].settings.most
+            most = self.find(name).settings.most
             if most and gang_size > most:
                 return f"a gang of {gang_size} tasks can never begin: the limit {name!r} lets {most} run at once"
         return ""
@@ -111,9 +116,20 @@ class TaskLimits:
         """Until when no limited task begins, in seconds of the monotonic clock."""
         return self._hold_until
 
+    def find(self, name: str) -> TaskLimit:
+        """The limit with this name, which was defined at some time, or is a lock."""
+        limit = self.by_name.get(name)
+        return TaskLimit(name, _LOCK_SETTINGS, self._clock.now) if limit is None else limit
+
     def named(self, names: Iterable[str]) -> tuple[TaskLimit, ...]:
-        """The limits with these names, which were defined at some time."""
-        return tuple([self.by_name[name] for name in names])
+        """The limits with these names, from which tasks take tokens now. `give_back` must follow."""
+        return tuple([self.by_name.setdefault(name, self.find(name)) for name in names])
+
+    def give_back(self, limit: TaskLimit, tasks: int) -> None:
+        """Take the tokens of so many tasks back. A lock that no task holds is forgotten."""
+        limit.used -= tasks
+        if not limit.used and limit.settings is _LOCK_SETTINGS:
+            del self.by_name[limit.name]
 
     def ready_at(self, names: Sequence[str], tasks: int = 1) -> float:
         """When so many tasks with these limits may be dispatched together, in seconds of the monotonic clock. Infinity:
@@ -121,4 +137,4 @@ class TaskLimits:
         if self._tables.unclaimed:
             return INFINITY
         now = self._clock.now
-        return max(self._hold_until, *[self.by_name[name].ready_at(now, tasks) for name in names])
+        return max(self._hold_until, *[self.find(name).ready_at(now, tasks) for name in names])

@@ -209,7 +209,7 @@ class WaitReasons:
         if lane.limits and self._tables.unclaimed:
             yield "limit: tasks run that no client has submitted since the scheduler's restart, and may have its tokens"
         for name in lane.limits:
-            limit = self._task_limits.by_name[name]
+            limit = self._task_limits.find(name)
             ready_at = limit.ready_at(now, max(1, lane.gang_size))
             if ready_at > now and limit.settings.most and limit.used + max(1, lane.gang_size) > limit.settings.most:
                 yield f"limit: {limit.used} of {limit.settings.most} tasks of {name!r} run"

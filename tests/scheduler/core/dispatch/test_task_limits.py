@@ -104,6 +104,25 @@ def test_an_undefined_limit_is_an_error_that_lists_the_others() -> None:
     core.take()
 
 
+def test_locks_need_no_definition_and_do_not_stay() -> None:
+    core = cluster()
+    limits = core.scheduler.task_limits
+    core.submit(C, [1, 2], limits=("lock:a",))
+    core.submit(C, [3], limits=("lock:b",))
+    core.submit(C, [4], limits=("lock:a", "lock:b"))
+    running = {row[1]: (worker, row) for worker, rows in given(core).items() for row in rows}
+    assert sorted(running) == [1, 3] and sorted(limits.by_name) == ["lock:a", "lock:b"]
+    core.results(running[3][0], [running[3][1]], SECOND)
+    assert not given(core) and sorted(limits.by_name) == ["lock:a"]
+    core.results(running[1][0], [running[1][1]], SECOND)
+    assert [row[1] for rows in given(core).values() for row in rows] == [2]
+    core.goodbye(C)
+    for worker in range(4):
+        core.goodbye(route(worker))
+    assert not limits.by_name and not limits.is_defined("lock:a")
+    core.take()
+
+
 def test_a_rate() -> None:
     core = cluster(api=LimitSettings(per_second=2.0))
     core.wait(1)
