@@ -16,7 +16,7 @@ import typing
 from collections import ChainMap
 from collections.abc import Callable
 from operator import attrgetter
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -215,3 +215,22 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         if function.__code__ is _GENERIC_CODE:
             return _reduce_generic(function)
         return super()._dynamic_function_reduce(function)
+
+
+_NAMED = (type, FunctionType, ModuleType)
+
+
+class NamingPickler(Pickler):
+    """A pickler that notes the modules whose functions and classes it may pickle by name."""
+
+    def __init__(self, file: io.BytesIO, **options: Any) -> None:
+        super().__init__(file, **options)
+        self.modules: dict[str, None] = {}
+
+    def reducer_override(self, value: Any) -> Any:
+        """Note a module, and the module of a function or class."""
+        attribute = "__name__" if issubclass(type(value), ModuleType) else "__module__"
+        name = getattr(value, attribute, None) if issubclass(type(value), _NAMED) else None
+        if type(name) is str and not is_pickled_by_value(name):
+            self.modules[name] = None
+        return super().reducer_override(value)

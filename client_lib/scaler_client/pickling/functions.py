@@ -29,6 +29,7 @@ from .cloudpickle_ext import BY_VALUE_MODULES, CachedFunction
 from .custom_serializer import RemoteCall, Serializer
 from .failed_answers import TEXT_ERRORS, HostVersions, no_hosts, remote_error, text_error, unreadable_answer
 from .large_payloads import LargePayloads
+from .module_versions import program
 from .named_function import NamedFunction
 from .retry_policy import NO_POLICY, RetryingFunction, TaskPolicy
 
@@ -214,6 +215,7 @@ class FunctionTable:
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
         self._recent: deque[Function] = deque(maxlen=_RECENT_FUNCTIONS)
         self._environment: HasName | None = None
+        program.watch(self)
 
     def get(self, fn: Callable[..., Any]) -> Function:
         """Return the Function of a callable. `get_with_policy` repeats this inline (benchmarks/submit_rate.py).
@@ -222,7 +224,7 @@ class FunctionTable:
             TypeError: `fn` isn't callable or can't be pickled.
         """
         if self._by_value_modules != BY_VALUE_MODULES:
-            self._forget_pickles()
+            self.forget_pickles()
         known = self._by_identity.get(id(fn))
         if known is not None and known[0]() is fn:
             return known[1]
@@ -242,7 +244,7 @@ class FunctionTable:
             TypeError: `fn` isn't callable or can't be pickled.
         """
         if self._by_value_modules != BY_VALUE_MODULES:
-            self._forget_pickles()
+            self.forget_pickles()
         key = id(fn), policy
         known = self._by_identity.get(key)
         if known is not None and known[0]() is fn:
@@ -259,10 +261,10 @@ class FunctionTable:
             environment: an object with the name of the environment; None: no environment.
         """
         self._environment = environment
-        self._forget_pickles()
+        self.forget_pickles()
 
-    def _forget_pickles(self) -> None:
-        """Forget all pickles, because the registry of modules that are pickled by value has changed."""
+    def forget_pickles(self) -> None:
+        """Forget all pickles: the registry of modules that are pickled by value, or a module, has changed."""
         self._by_value_modules = frozenset(BY_VALUE_MODULES)
         self._by_identity.clear()
         self._capturing.clear()

@@ -8,6 +8,7 @@ cloudpickle (1.6 us): plain pickle would refer by name to objects of `__main__`,
 from __future__ import annotations
 
 import functools
+import io
 import pickle
 import sys
 from collections import deque
@@ -19,6 +20,7 @@ from typing import Any
 from ..protocol.messages import Payload
 from . import cloudpickle_ext, exceptions
 from .call_pickles import dump_simple_call
+from .module_versions import program
 from .references import REFERENCES, Call, InputCollector, call_payload
 
 CLOUDPICKLE_KIND = f"cloudpickle {sys.version_info[0]}.{sys.version_info[1]}"
@@ -194,13 +196,16 @@ def dump_exception(error: BaseException, text: str, note: str = "", load_failure
 
 
 def dump_function(fn: Callable[..., Any], name: str) -> bytes:
-    """Return a function as bytes.
+    """Return a function as bytes, with the versions of the modules that it names.
 
     Raises:
         TypeError: the function can't be pickled; the text has its name.
     """
     try:
-        return cloudpickle_ext.dumps(fn)
+        with io.BytesIO() as file:
+            pickler = cloudpickle_ext.NamingPickler(file, protocol=_PROTOCOL)
+            pickler.dump(fn)
+            return program.with_versions(file.getvalue(), pickler.modules)
     except Exception as error:
         raise TypeError(f"function {name} can't be pickled: {_describe(error)}{place_of_failure(fn)}") from error
 

@@ -1,0 +1,87 @@
+"""The versions of modules in the pickles of functions: which modules count, and when they are read again."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scaler_client.pickling import module_versions, serializer
+from scaler_client.pickling.functions import FunctionTable
+from scaler_client.pickling.module_versions import ProgramModules, take_versions
+
+TOP = """
+import json
+import versioned_leaf as leaf
+
+def call(value=1):
+    return value, leaf.WORD
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "versioned_leaf.py").write_text("WORD = 'a'\n")
+    (tmp_path / "versioned_top.py").write_text(TOP)
+    yield tmp_path
+    for name in ("versioned_leaf", "versioned_top"):
+        sys.modules.pop(name, None)
+        module_versions._taken.pop(name, None)
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_own_modules_come_behind_those_that_they_import(folder: Path) -> None:
+    top = importlib.import_module("versioned_top")
+    leaf_version = ("versioned_leaf", digest(folder / "versioned_leaf.py"))
+    versions = leaf_version, ("versioned_top", digest(folder / "versioned_top.py"))
+    program = ProgramModules()
+    assert program.versions(["versioned_top", "json", "pytest", "__main__", "missing", "scaler_client"]) == versions
+    assert program.versions(["versioned_leaf"]) == (leaf_version,)
+    pickled = serializer.dump_function(top.call, "call")
+    assert pickled[2:-1].count(b"take_versions") == 1
+    assert pickle.loads(pickled) is top.call
+    plain = pickle.dumps(len, 5)
+    assert program.with_versions(plain, ["builtins"]) is plain
+
+
+def test_a_reload_is_noticed_and_a_mere_edit_is_not(folder: Path) -> None:
+    top = importlib.import_module("versioned_top")
+    table = FunctionTable(lambda number: None)
+    first = table.get(top.call)
+    (folder / "versioned_leaf.py").write_text("WORD = 'longer'\n")
+    assert table.get(top.call) is first
+    importlib.reload(sys.modules["versioned_leaf"])
+    second = table.get(top.call)
+    assert second is not first and table.get(top.call) is second
+    assert digest(folder / "versioned_leaf.py").encode() in second.payload
+    assert b"versioned_leaf" in table.get(len).payload  # an argument may be of this module
+
+
+def test_what_was_imported_in_another_version_is_loaded_again(folder: Path) -> None:
+    top: Any = importlib.import_module("versioned_top")
+    old = top.call
+    paths = {name: folder / f"{name}.py" for name in ("versioned_leaf", "versioned_top")}
+    take_versions(tuple((name, digest(path)) for name, path in paths.items()))
+    paths["versioned_leaf"].write_text("WORD = 'second'\n")
+    os.utime(paths["versioned_leaf"], (1, 1))
+    versions = tuple((name, digest(path)) for name, path in paths.items())
+    take_versions(versions)
+    assert top.call() == (1, "second") and top.call is not old
+    loaded = top.call
+    take_versions(versions)
+    assert top.call is loaded
+    with pytest.raises(ImportError, match=r"'versioned_top' of the program is another version than .*versioned_top.py"):
+        take_versions((("versioned_top", "0" * 64),))
+    take_versions((("json", "0" * 64), ("a module that is missing", "0" * 64)))
