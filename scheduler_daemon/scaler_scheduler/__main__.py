@@ -1,6 +1,14 @@
 """`python -m scaler_scheduler`."""
 
+import os
 import sys
+
+try:
+    here = os.getcwd()
+except OSError:  # the folder was removed
+    here = ""
+if sys.path[0] == here != os.path.dirname(os.path.dirname(os.path.abspath(__file__))):
+    del sys.path[0]  # `-m` puts this folder first: a `resource.py` there would replace Python's
 
 from .daemon.pypy import compile_nothing, restart_with_collector_parameters
 

@@ -78,3 +78,47 @@ def test_modules_beside_the_script_and_on_its_path(tmp_path: Path) -> None:
         timeout=90,
     )
     assert run.stdout == "8 12\n", run.stderr
+
+
+SHADOWS = """
+import os
+import sys
+
+sys.path.insert(0, "relative")
+import near
+
+from scaler_client import Client, LocalCluster
+
+if __name__ == "__main__":
+    os.chdir("elsewhere")
+    with LocalCluster(n_workers=1, scheduler_python={python!r}) as cluster, Client(cluster) as client:
+        sys.path.append(sys.argv[1])
+        import late.part
+        import resource
+        import six
+
+        functions = near.name, late.part.name, resource.name, six.name
+        print(*[client.submit(each).result(60) for each in functions])
+        print(client.submit(lambda: late.part.name()).result(60))
+"""
+
+
+def test_folders_with_odd_names_late_folders_and_modules_of_others(tmp_path: Path) -> None:
+    script, late = tmp_path / "with:colon", tmp_path / "late"
+    for folder in (script / "relative", script / "elsewhere", late / "late"):
+        folder.mkdir(parents=True)
+    text = "def name():\n    return __name__\n"
+    shadows = [script / "resource.py", script / "six.py", script / "elsewhere" / "resource.py"]
+    for path in (*shadows, script / "relative" / "near.py", late / "late" / "part.py"):
+        path.write_text(text)
+    (script / "program.py").write_text(SHADOWS.format(python=SCHEDULER_PYTHON))
+    run = subprocess.run(
+        [sys.executable, str(script / "program.py"), str(late)],
+        cwd=script,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert run.stdout == "near late.part resource six\nlate.part\n", run.stderr

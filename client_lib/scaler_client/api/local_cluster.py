@@ -270,8 +270,7 @@ class LocalCluster:
         command = [sys.executable, "-m", "scaler_client.ui", str(monitor), "--port", "0", *keys, *options]
         # In the environment, because other users can read arguments in the list of processes.
         self._page_token = secrets.token_urlsafe(24)
-        variables = {**module_folders.variables(), "SCALER_UI_TOKEN": self._page_token}
-        self._start(command, variables, subprocess.PIPE)
+        self._start(command, {"SCALER_UI_TOKEN": self._page_token}, subprocess.PIPE)
 
     def _wait_until_bound(self) -> None:
         """Wait until the scheduler listens at the address.

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Any, Protocol
 
-Versions = tuple[tuple[str, str], ...]
-"""Names of modules with the SHA-256 of their files. A module comes after those that it imports."""
+Versions = tuple[tuple[str, str, str], ...]
+"""Names of modules with the SHA-256 and the path of their files. A module comes after those that it imports."""
 
 MAX_MODULES = 200
 """The most modules of one function that are compared."""
@@ -64,6 +64,8 @@ class _Version:
     """The spec of the module. A reload makes a new one."""
     digest: str
     """The hash of its file; empty: the module is of Python or of a package."""
+    path: str = ""
+    """Its absolute path."""
     imports: tuple[str, ...] = ()
     """Modules that it may import."""
 
@@ -100,12 +102,12 @@ class ProgramModules:
 
     def versions(self, names: Iterable[str]) -> Versions:
         """Return the versions of these modules, of those that they import, and of those that were loaded again."""
-        found: dict[str, str] = {}
+        found: dict[str, _Version] = {}
         for name in (*names, *tuple(self._reloaded)):
             self._add(name, found, set())
-        return tuple(found.items())
+        return tuple([(name, version.digest, version.path) for name, version in found.items()])
 
-    def _add(self, name: str, found: dict[str, str], open_names: set[str]) -> None:
+    def _add(self, name: str, found: dict[str, _Version], open_names: set[str]) -> None:
         """Add a module behind those that it imports."""
         if name in found or name in open_names or len(found) + len(open_names) >= MAX_MODULES:
             return
@@ -114,7 +116,7 @@ class ProgramModules:
             open_names.add(name)
             for other in version.imports:
                 self._add(other, found, open_names)
-            found[name] = version.digest
+            found[name] = version
 
     def _version(self, name: str) -> _Version:
         module = sys.modules.get(name)
@@ -125,7 +127,8 @@ class ProgramModules:
             if source is None:
                 known = _Version(spec, "")
             else:
-                known = _Version(spec, hashlib.sha256(source).hexdigest(), _imports(source, name, module))
+                digest, path = hashlib.sha256(source).hexdigest(), os.path.abspath(str(getattr(module, "__file__", "")))
+                known = _Version(spec, digest, path, _imports(source, name, module))
                 if _ImportWatcher not in sys.meta_path:
                     sys.meta_path.insert(0, _ImportWatcher)
             self._known[name] = known
@@ -219,11 +222,13 @@ def take_versions(versions: Versions) -> None:
     """
     with _lock:
         is_old = False
-        for name, digest in versions:
+        for name, digest, program_path in versions:
             if _taken.get(name) == digest and not is_old and name in sys.modules:
                 continue
             module = sys.modules.get(name)
             path = _path(name) if module is None else getattr(module, "__file__", None)
+            if path is None and module is None and _add_folder(name, digest, program_path):
+                path = program_path
             source = _source(path)
             if source is None and module is not None:  # this process has imported another one, perhaps of Python
                 path = getattr(PathFinder.find_spec(name, _parent_path(name)), "origin", None)
@@ -258,6 +263,22 @@ def _path(name: str) -> Any:
         return getattr(importlib.util.find_spec(name), "origin", None)
     except (ImportError, ValueError, AttributeError):
         return None
+
+
+def _add_folder(name: str, digest: str, path: str) -> bool:
+    """Search modules in the folder from which the program has imported one, if the same file is here.
+
+    The program may have added the folder to `sys.path` after its local cluster was started.
+    """
+    source = _source(path)
+    if source is None or hashlib.sha256(source).hexdigest() != digest:
+        return False
+    folder = os.path.dirname(path)
+    for _ in range(name.count(".") + os.path.basename(path).startswith("__init__.")):
+        folder = os.path.dirname(folder)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return True
 
 
 def _parent_path(name: str) -> Any:

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from scaler_client.commands.module_folders import restore, variables
+from scaler_client.commands import module_folders
+from scaler_client.commands.module_folders import interpreter_variables, restore, use, variables
 
 
 @pytest.mark.parametrize("own", [{}, {"PYTHONPATH": "/a:/b"}])
@@ -16,7 +17,7 @@ def test_the_programs_own_path_is_restored(monkeypatch: pytest.MonkeyPatch, own:
     for name, value in own.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "path", ["", "/modules"])
-    environ = {"HOME": "/home", **own, **variables()}
+    environ = {"HOME": "/home", **own, **interpreter_variables()}
     assert environ["PYTHONPATH"] == f"{os.getcwd()}{os.pathsep}/modules"
     restore(environ)
     assert environ == {"HOME": "/home", **own}
@@ -26,3 +27,14 @@ def test_a_path_that_no_local_cluster_has_set_is_kept() -> None:
     environ = {"PYTHONPATH": "/a"}
     restore(environ)
     assert environ == {"PYTHONPATH": "/a"}
+
+
+def test_workers_alone_search_the_folders_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_folders, "_folders", [])
+    monkeypatch.setattr(sys, "path", ["", "/with:colon", "/shared"])
+    environ = {"PYTHONPATH": "/a", **variables()}
+    monkeypatch.setattr(sys, "path", ["/own", "/shared"])
+    restore(environ)
+    assert environ == {"PYTHONPATH": "/a"} and sys.path == ["/own", "/shared"]
+    use()
+    assert sys.path == [os.getcwd(), "/with:colon", "/shared", "/own"]

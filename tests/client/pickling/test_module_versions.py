@@ -42,10 +42,14 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def version(path: Path) -> tuple[str, str, str]:
+    return path.stem, digest(path), str(path)
+
+
 def test_own_modules_come_behind_those_that_they_import(folder: Path) -> None:
     top = importlib.import_module("versioned_top")
-    leaf_version = ("versioned_leaf", digest(folder / "versioned_leaf.py"))
-    versions = leaf_version, ("versioned_top", digest(folder / "versioned_top.py"))
+    leaf_version = version(folder / "versioned_leaf.py")
+    versions = leaf_version, version(folder / "versioned_top.py")
     program = ProgramModules()
     assert program.versions(["versioned_top", "json", "pytest", "__main__", "missing", "scaler_client"]) == versions
     assert program.versions(["versioned_leaf"]) == (leaf_version,)
@@ -73,15 +77,15 @@ def test_what_was_imported_in_another_version_is_loaded_again(folder: Path) -> N
     top: Any = importlib.import_module("versioned_top")
     old = top.call
     paths = {name: folder / f"{name}.py" for name in ("versioned_leaf", "versioned_top")}
-    take_versions(tuple((name, digest(path)) for name, path in paths.items()))
+    take_versions(tuple(map(version, paths.values())))
     paths["versioned_leaf"].write_text("WORD = 'second'\n")
     os.utime(paths["versioned_leaf"], (1, 1))
-    versions = tuple((name, digest(path)) for name, path in paths.items())
+    versions = tuple(map(version, paths.values()))
     take_versions(versions)
     assert top.call() == (1, "second") and top.call is not old
     loaded = top.call
     take_versions(versions)
     assert top.call is loaded
     with pytest.raises(ImportError, match=r"'versioned_top' of the program is another version than .*versioned_top.py"):
-        take_versions((("versioned_top", "0" * 64),))
-    take_versions((("json", "0" * 64), ("a module that is missing", "0" * 64)))
+        take_versions((("versioned_top", "0" * 64, ""),))
+    take_versions((("json", "0" * 64, ""), ("a module that is missing", "0" * 64, "")))

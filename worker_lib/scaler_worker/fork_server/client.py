@@ -148,7 +148,7 @@ class SubprocessStarter:
         incarnation = settings.incarnation
         try:
             command = [*self._command, json.dumps(asdict(settings))]
-            environment = {**os.environ, **module_folders.variables()}
+            environment = {**os.environ, **module_folders.interpreter_variables()}
             process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
         except OSError as error:
             self._report(ProcessEnded(slot, incarnation, pid=0, error=f"could not be started: {error}"))

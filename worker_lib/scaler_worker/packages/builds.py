@@ -113,7 +113,7 @@ class PackageBuilds:
                     _COMMAND,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    env={**os.environ, **module_folders.variables()},
+                    env={**os.environ, **module_folders.interpreter_variables()},
                     start_new_session=True,
                 )
             except OSError as error:

@@ -188,6 +188,7 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
         PreloadError: the function of `--preload` has failed, or one of `--offer` can't be imported.
     """
     page = private_slot() if page is None else page
+    module_folders.use()
     if settings.module_folder:
         sys.path.insert(0, settings.module_folder)
     worker = Worker(settings, page)
