@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from ..environments.module_versions import program
 from ..errors import ResultPickleError, SerializerError
 from ..protocol.messages import Outcome, Payload
 from ..protocol.utf8_text import escaped
@@ -29,7 +30,6 @@ from .cloudpickle_ext import BY_VALUE_MODULES, CachedFunction
 from .custom_serializer import RemoteCall, Serializer
 from .failed_answers import TEXT_ERRORS, HostVersions, no_hosts, remote_error, text_error, unreadable_answer
 from .large_payloads import LargePayloads
-from .module_versions import program
 from .named_function import NamedFunction
 from .retry_policy import NO_POLICY, RetryingFunction, TaskPolicy
 

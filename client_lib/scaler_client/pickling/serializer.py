@@ -17,10 +17,10 @@ from itertools import islice
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
+from ..environments.module_versions import program
 from ..protocol.messages import Payload
 from . import cloudpickle_ext, exceptions
 from .call_pickles import dump_simple_call
-from .module_versions import program
 from .references import REFERENCES, Call, InputCollector, call_payload
 
 CLOUDPICKLE_KIND = f"cloudpickle {sys.version_info[0]}.{sys.version_info[1]}"

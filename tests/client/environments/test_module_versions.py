@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from scaler_client.pickling import module_versions, serializer
+from scaler_client.environments import module_versions
+from scaler_client.environments.module_versions import ProgramModules, take_versions
+from scaler_client.pickling import serializer
 from scaler_client.pickling.functions import FunctionTable
-from scaler_client.pickling.module_versions import ProgramModules, take_versions
 
 TOP = """
 import json
