@@ -88,7 +88,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "scaler_worker": [
         {"config", "init_process", "objects", "output", "packages"},
-        {"environments", "task_rows", "task_environment"},
+        {"environments", "task_rows", "sent_answers", "task_environment"},
         {"fork_server"},
         {"worker"},
         {"agent"},

@@ -318,7 +318,7 @@ CASES: list[Any] = [
     ("hello-worker-bookings", "hello", {
         **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT,
         "running": {"clients": [CLIENT, CLIENT], "ids": [3, 7], "attempts": [1, 2]},
-        "bookings": ["", "17 cpus=4 gpu=1.5:0+2"],
+        "bookings": ["", "17 cpus=4 gpu=1.5:0+2"], "finished": 1,
     }, []),
     ("dispatch-names-constant", "dispatch", {
         "clients": [CLIENT], "ids": [40, 41], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"xy",

@@ -63,6 +63,7 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
     assert list(event.resources) == [tuple(resource.values()) for resource in fields.get("resources", [])]
     assert event.slots == fields.get("slots", 0)
+    assert event.finished == fields.get("finished", 0)
     if "bookings" in fields:
         claim = (17, (("cpus", 4000, ()), ("gpu", 1500, (0, 2))))
         assert (event.bookings, fields["bookings"]) == ({event.running[1]: claim}, ["", "17 cpus=4 gpu=1.5:0+2"])

@@ -153,6 +153,7 @@ def _encode_hello(message: Hello) -> Frames:
     hello.environment = message.environment
     hello.environments = message.environments
     hello.platform = message.platform
+    hello.finished = message.finished
     return [root.to_bytes()]
 
 

@@ -108,6 +108,8 @@ class Hello(Record):
     environment: str = ""
     environments: int = 0
     platform: str = ""
+    finished: int = 0
+    """Of a worker: the last so many of `running` have ended."""
 
 
 @dataclass(eq=False, repr=False)

@@ -451,8 +451,17 @@ class Session:
     # ------------------------------------------------------------------------------------------------- joining, leaving
 
     def _handle_welcome(self, welcome: messages.Welcome) -> None:
-        """Submit all open tasks and objects, because the scheduler may have none of them."""
+        """Submit all open tasks and objects, because the scheduler may have none of them.
+
+        Several hellos bring several welcomes. If the client has joined this scheduler already, everything that it has
+        submitted since arrives behind the other hello. To submit it again would run tasks again whose answers are on
+        their way.
+        """
         if self.state is State.CLOSED:
+            return
+        if self._has_joined(welcome):
+            self._acks.restart(welcome.result_window)
+            self._batch.backlog.grant(welcome.credit, self._batch.outgoing)
             return
         if self.scheduler is not None and self.scheduler.incarnation != welcome.incarnation:
             self._shutdown.answer()  # the scheduler that was to end has ended
@@ -480,6 +489,11 @@ class Session:
         outgoing += self._shutdown.messages()
         self.feeds.set_worker_count(welcome.workers)
         self.on_join_result()
+
+    def _has_joined(self, welcome: messages.Welcome) -> bool:
+        """Whether this welcome repeats the one by which the client has joined."""
+        joined = self.scheduler
+        return self.state is State.JOINED and joined is not None and joined.incarnation == welcome.incarnation
 
     def _submit_open_tasks(self) -> None:
         self.objects.send_all(self._batch.outgoing, self.scheduler is not None and self.scheduler.takes_files)

@@ -180,7 +180,8 @@ class Hello(Event):
     for a client: the user on its host, as it says. `packages` is for an agent: the packages that its interpreter has, a
     line for each. `resources` and `slots` are for an agent: what its host has, and the number of its workers.
     `bookings` are for a worker: the resources of the tasks that it names in `running`. `environment` is for a worker,
-    `environments` (the highest level that it prepares) and `platform` are for an agent.
+    `environments` (the highest level that it prepares) and `platform` are for an agent. The last `finished` tasks in
+    `running` have ended.
     """
 
     __slots__ = (
@@ -191,6 +192,7 @@ class Hello(Event):
         "data",
         "environment",
         "environments",
+        "finished",
         "host",
         "incarnation",
         "kinds",
@@ -239,7 +241,9 @@ class Hello(Event):
         environment: str = "",
         environments: int = 0,
         platform: str = "",
+        finished: int = 0,
     ) -> None:
+        self.finished = finished
         self.environment = environment
         self.environments = environments
         self.platform = platform

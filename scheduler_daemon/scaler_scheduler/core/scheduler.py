@@ -107,7 +107,7 @@ class Scheduler:
         self._quotas = quotas = Quotas(limits, tables)
         self._duplicate_hellos = duplicate_hellos = DuplicateHellos(tables, is_connected)
         self.restart_hold = RestartHold(core.dispatcher, incarnation)
-        reattach = Reattach(core, cancellation)
+        self._reattach = reattach = Reattach(core, cancellation)
         self._submissions = Submissions(core, graphs, reattach, quotas)
         self._peer_loss = peer_loss = PeerLoss(
             core,
@@ -266,6 +266,8 @@ class Scheduler:
     def collect(self) -> list[effects.Effect]:
         """Dispatch waiting tasks, and return all effects since the last call."""
         dispatcher = self.dispatcher
+        while self._reattach.answered:
+            self._take_held_results([self._reattach.answered.popleft()], self._clock.now)
         if self._graphs.unneeded:
             self._cancellation.cancel_unneeded()
         if self.bookings.unsettled or self.bookings.reservations:

@@ -126,7 +126,7 @@ class Submissions:
         lane = client.lane(batch.options, kind)
         lane.batches.append(batch)
         self._dispatcher.enqueue(lane, rows, batch.options.weight)
-        if self._tables.unclaimed:
+        if self._tables.unclaimed or self._tables.early:
             self._reattach.match_batch(client, lane, batch, now)
 
     def match_ready(self, now: float) -> None:

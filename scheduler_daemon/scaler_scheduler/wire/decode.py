@@ -222,6 +222,7 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         _environment_name(hello.environment),
         hello.environments,
         _text(hello.platform),
+        min(hello.finished, len(running)),
     )
 
 

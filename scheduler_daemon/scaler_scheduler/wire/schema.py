@@ -297,7 +297,7 @@ _GraphState_list_item_type = _EnumItemType(GraphState)
 @Hello.__extend__
 class Hello(_Struct):
     __capnpy_id__ = 0x9adc95c87c0ca0d7
-    __static_data_size__ = 6
+    __static_data_size__ = 7
     __static_ptrs_size__ = 15
     
     
@@ -599,40 +599,49 @@ class Hello(_Struct):
         ptr = self._read_fast_ptr(112)
         return ptr != 0
     
+    @property
+    def finished(self):
+        # no union check
+        value = self._read_primitive(48, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None, environment=None, environments=0, platform=None):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None, environment=None, environments=0, platform=None, finished=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(168)
+        pos = builder.allocate(176)
         builder.write_uint32(pos + 0, protocol_version)
         builder.write_int16(pos + 4, role)
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, agent)
-        builder.alloc_text(pos + 48, _encode_maybe(language))
-        builder.alloc_text(pos + 56, _encode_maybe(language_version))
-        builder.alloc_text(pos + 64, _encode_maybe(version))
-        builder.alloc_text(pos + 72, _encode_maybe(host))
+        builder.alloc_text(pos + 56, _encode_maybe(language))
+        builder.alloc_text(pos + 64, _encode_maybe(language_version))
+        builder.alloc_text(pos + 72, _encode_maybe(version))
+        builder.alloc_text(pos + 80, _encode_maybe(host))
         builder.write_uint32(pos + 24, pid)
-        builder.alloc_text(pos + 80, _encode_maybe(name))
+        builder.alloc_text(pos + 88, _encode_maybe(name))
         builder.write_uint64(pos + 32, worker)
-        builder.copy_from_list(pos + 88, _Capability_list_item_type, capabilities)
-        builder.copy_from_struct(pos + 96, Tasks, running)
-        builder.copy_from_list(pos + 104, _TextUnicodeItemType(_Types.text), kinds)
+        builder.copy_from_list(pos + 96, _Capability_list_item_type, capabilities)
+        builder.copy_from_struct(pos + 104, Tasks, running)
+        builder.copy_from_list(pos + 112, _TextUnicodeItemType(_Types.text), kinds)
         builder.write_uint64(pos + 40, scheduler)
-        builder.copy_from_struct(pos + 112, DataAddress, data)
+        builder.copy_from_struct(pos + 120, DataAddress, data)
         builder.write_bool(6, 0, takes_followers)
-        builder.alloc_text(pos + 120, _encode_maybe(account))
-        builder.alloc_text(pos + 128, _encode_maybe(packages))
-        builder.copy_from_list(pos + 136, _HostResource_list_item_type, resources)
+        builder.alloc_text(pos + 128, _encode_maybe(account))
+        builder.alloc_text(pos + 136, _encode_maybe(packages))
+        builder.copy_from_list(pos + 144, _HostResource_list_item_type, resources)
         builder.write_uint32(pos + 28, slots)
-        builder.copy_from_list(pos + 144, _TextUnicodeItemType(_Types.text), bookings)
-        builder.alloc_text(pos + 152, _encode_maybe(environment))
+        builder.copy_from_list(pos + 152, _TextUnicodeItemType(_Types.text), bookings)
+        builder.alloc_text(pos + 160, _encode_maybe(environment))
         builder.write_uint8(pos + 7, environments)
-        builder.alloc_text(pos + 160, _encode_maybe(platform))
+        builder.alloc_text(pos + 168, _encode_maybe(platform))
+        builder.write_uint32(pos + 48, finished)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None, environment=None, environments=0, platform=None):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account, packages, resources, slots, bookings, environment, environments, platform)
-        self._init_from_buffer(_buf, 0, 6, 15)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None, environment=None, environments=0, platform=None, finished=0):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account, packages, resources, slots, bookings, environment, environments, platform, finished)
+        self._init_from_buffer(_buf, 0, 7, 15)
     
     def shortrepr(self):
         parts = []
@@ -661,6 +670,7 @@ class Hello(_Struct):
         if self.has_environment(): parts.append("environment = %s" % _text_unicode_repr(self.get_environment()))
         parts.append("environments = %s" % self.environments)
         if self.has_platform(): parts.append("platform = %s" % _text_unicode_repr(self.get_platform()))
+        parts.append("finished = %s" % self.finished)
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)

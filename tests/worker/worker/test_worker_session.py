@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_REPORT_START, TaskAttempt
+from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_REPORT_START, Outcome, TaskAttempt
+from scaler_worker import sent_answers
 from scaler_worker.task_rows import attempt_of
 from scaler_worker.worker.session import IDLE_INTERVALS, WorkerSession
 
@@ -291,12 +292,12 @@ def test_a_new_connection_gets_a_heartbeat_at_once(session: WorkerSession) -> No
     assert session.next_deadline == 0.3 + 2.0 * IDLE_INTERVALS
 
 
-def test_a_new_scheduler_gets_no_answers_to_the_old_ones_tasks(session: WorkerSession) -> None:
+def test_a_new_scheduler_gets_only_the_answers_that_the_hello_names(session: WorkerSession) -> None:
     """A new scheduler numbers functions and attempts from the start: the same names are other tasks."""
     session.handle(FUNCTION)
     session.handle(dispatch(10, 11))
     queue, answers = session.queue, session.answers  # as the running thread holds them
-    answers.append((2, 10, 1, 0, 500, b"old"))
+    answers.append((2, 10, 1, Outcome.STORED, 500, b"old"))
     session.handle(messages.HelloWanted())
     assert session.pop_outgoing() == [AGAIN]
     answers.append((2, 11, 1, 0, 500, b"old, begun just before the hello and not named there"))
@@ -355,13 +356,72 @@ def test_an_answer_in_an_old_deque_is_kept_if_its_task_was_named(session: Worker
     assert sent_by(session) == messages.Results([2], [10], [1], [0], [500], [b"named"], [1], [2])
 
 
-def test_answers_from_before_the_hello_are_dropped(session: WorkerSession) -> None:
+def test_answers_that_are_not_sent_are_named_and_sent_after_the_welcome(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     session.take()
-    session.finish(0, b"", 500, cost=(1, 2))
+    session.finish(0, b"a", 500, cost=(1, 2))
+    session.handle(messages.HelloWanted())
+    assert session.pop_outgoing() == [replace(AGAIN, running=[task(10)], finished=1)]
+    session.handle(WELCOME)
+    assert session.pop_outgoing() == [messages.Results([2], [10], [1], [0], [500], [b"a"], [1], [2])]
+
+
+def test_answers_that_were_sent_are_named_and_sent_once_more(session: WorkerSession) -> None:
+    """The scheduler that got them may have been killed before its clients got them."""
+    session.handle(dispatch(10, 11, 12))
+    session.take()
+    session.finish(0, b"a", 500)
+    session.pop_outgoing()
+    session.take()
+    session.finish(1, b"b", 600)
+    sent = session.pop_outgoing()
+    session.take()
+    for _ in range(2):
+        session.handle(messages.HelloWanted())
+        assert session.pop_outgoing() == [replace(AGAIN, running=[task(12), task(10), task(11)], finished=2)]
+        session.handle(WELCOME)
+        assert session.pop_outgoing() == [messages.Results([2], [10], [1], [0], [500], [b"a"]), *sent]
+
+
+def test_answers_that_are_not_final_are_not_sent_again(session: WorkerSession) -> None:
+    """The scheduler may have dispatched the next attempt. The failure of a stopped task means nothing to another
+    scheduler."""
+    session.handle(dispatch(10, 11, 12))
+    session.take()
+    session.finish(Outcome.RETRYABLE, b"a", 500)
+    session.take()
+    session.handle(messages.Stop([task(11)]))
+    session.finish(Outcome.EXCEPTION, b"stopped", 500)
+    session.pop_outgoing()
+    session.take()
+    session.handle(messages.Stop([task(12)]))
+    session.finish(Outcome.EXCEPTION, b"stopped, not sent", 500)
     session.handle(messages.HelloWanted())
     session.handle(WELCOME)
-    assert session.pop_outgoing() == [AGAIN] and not session.costs
+    assert session.pop_outgoing() == [AGAIN]
+
+
+def test_answers_are_kept_until_two_later_heartbeats_are_echoed(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
+    session.take()
+    session.finish(0, b"a", 500)
+    session.pop_outgoing()
+    for sequence, finished in ((1, [task(10)]), (2, [])):
+        session.tick(100.0 * sequence)
+        session.handle(messages.HeartbeatEcho(sequence))
+        session.pop_outgoing()
+        assert list(session._sent.names()) == finished
+
+
+def test_the_kept_answers_have_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sent_answers, "MOST_ROWS", 3)
+    monkeypatch.setattr(sent_answers, "MOST_BYTES", 100)
+    kept = sent_answers.SentAnswers()
+    for number, size in enumerate((1, 1, 1, 1, 90, 20, 101)):
+        kept.add(messages.Results([2], [number], [1], [0], [5], [bytes(size)]), 0, ())
+        names = [name[1] for name in kept.names()]
+        expected = ([0], [0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4], [5], [])[number]
+        assert names == expected
 
 
 def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
@@ -374,7 +434,9 @@ def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
     session.handle(WELCOME)
     session.handle(dispatch(11))
     session.handle(WELCOME)
-    assert session.pop_outgoing() == [AGAIN]
+    hello, *results = session.pop_outgoing()
+    assert hello == replace(AGAIN, running=[task(10)], finished=1)
+    assert results == [messages.Results([2], [10], [1], [0], [500], [b"ended before the second hello"])]
     assert not session.queue, "the second hello has taken it back"
 
 

@@ -7,10 +7,11 @@ answer is in `answers` until the answer is sent. `take`, `finish`, `suspend` and
 Two threads share a session: the thread that runs tasks, and the long-task watcher. Without a lock they share `running`
 and the deques, whose ends both threads can use safely. All other access needs the connection's lock.
 
-After a hello, the scheduler counts only on the tasks that the hello names. So the session replaces queue and answers
-when it makes a hello, and again at the welcome. The run loop still holds the old deques. It finds nothing more in the
-old queue. Answers that it puts into the old deque go through `keep_answers`. The run loop reads `queue` before
-`answers`, so the session replaces `queue` last.
+After a hello, the scheduler counts only on the tasks that the hello names: those that run or are suspended, and those
+that have ended and whose answers may be lost. So the session replaces queue and answers when it makes a hello, and
+again at the welcome. The run loop still holds the old deques. It finds nothing more in the old queue. Answers that it
+puts into the old deque go through `keep_answers`. The run loop reads `queue` before `answers`, so the session replaces
+`queue` last.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
+from scaler_worker.sent_answers import SentAnswers, is_final
 from scaler_worker.task_rows import (
     Answer,
     Cost,
@@ -99,7 +101,8 @@ class WorkerSession:
         """
         self._hello = hello
         self._hello_tasks: frozenset[TaskAttempt] = frozenset()
-        """The tasks that the last hello has named as running: the scheduler expects their answers."""
+        """The tasks that the last hello has named: the scheduler expects their answers."""
+        self._sent = SentAnswers()
         self._stopped: set[TaskAttempt] = set()
         """Stopped tasks that run or are suspended, or did so lately."""
         self._stale_stops: set[TaskAttempt] = set()
@@ -192,10 +195,7 @@ class WorkerSession:
             if attempt_of(answer) in self._hello_tasks:
                 self.answers.append(answer)
             else:
-                self.costs.pop(attempt_of(answer), None)
-                self.errors.pop(attempt_of(answer), None)
-                self.tracebacks.pop(attempt_of(answer), None)
-                self.calls.pop(attempt_of(answer), None)
+                self._forget_notes(attempt_of(answer))
 
     # --------------------------------------------------------------------------------------------------- the connection
 
@@ -271,7 +271,9 @@ class WorkerSession:
         if taken:
             if self._stale_stops:
                 return [*outgoing, *self._without_stale(taken)]
-            outgoing.append(self._results(taken))
+            results = self._results(taken)
+            self._sent.add(results, self._sequence, self._stopped)
+            outgoing.append(results)
         return outgoing
 
     def _results(self, taken: list[Answer]) -> messages.Results:
@@ -308,7 +310,11 @@ class WorkerSession:
         self._stale_stops.difference_update(map(attempt_of, stale))
         lost = [answer for answer in stale if answer[3] != messages.Outcome.VALUE]
         kept = [answer for answer in taken if answer not in lost]
-        sent: list[messages.Message] = [self._results(kept)] if kept else []
+        sent: list[messages.Message] = []
+        if kept:
+            results = self._results(kept)
+            self._sent.add(results, self._sequence, self._stopped)
+            sent.append(results)
         if lost:
             self._rejoin()
             sent += self._outgoing
@@ -408,6 +414,7 @@ class WorkerSession:
     def _on_heartbeat_echo(self, echo: messages.HeartbeatEcho) -> None:
         if not echo.sequence:
             self._is_probed = True
+        self._sent.confirm(echo.sequence)
         while self._unconfirmed and self._unconfirmed[0][0] <= echo.sequence:
             self._unconfirmed.popleft()
 
@@ -455,6 +462,9 @@ class WorkerSession:
         answers, self.answers = self.answers, deque()
         self.queue = deque()
         self.keep_answers(answers)
+        for results in self._sent.pop_final():
+            self._sent.add(results, self._sequence, ())
+            self._outgoing.append(results)
         self._report_stored()
         self.gangs = {name: place for name, place in self.gangs.items() if name in self._hello_tasks}
         self._outgoing += self.exchanges.values()  # the values, or their answers, may be lost
@@ -466,28 +476,45 @@ class WorkerSession:
             self._rejoin()
 
     def _rejoin(self) -> None:
-        """Send a hello that names the running tasks."""
+        """Send a hello that names the running tasks, and those that have ended and whose answers may be lost."""
         self._is_joined = False
         self._has_heartbeat_since_hello = False
         self.queue.clear()
         self.handed.clear()
-        # First the answers, then the names: a task that ends between the two steps is not named, so `keep_answers`
-        # drops its answer.
-        self.answers.clear()
-        self.costs.clear()
-        self.errors.clear()
-        self.tracebacks.clear()
-        self.calls.clear()
+        # First the running task, then the answers: the answer of a task that ends between the two steps is among the
+        # answers, or goes through `keep_answers`.
         running = self.running
+        unsent = self._pop_final_answers()
+        finished = dict.fromkeys([*self._sent.names(), *map(attempt_of, unsent)])
+        if running is not None and attempt_of(running) in finished:
+            running = None
         names = [*self.suspended] if running is None else [*self.suspended, attempt_of(running)]
-        self._hello_tasks = frozenset(names)
         self._stale_stops = self._stopped.intersection(names)
-        self.answers = deque()
+        names += finished
+        self._hello_tasks = frozenset(names)
+        self.answers = deque(unsent)
         self.queue = deque()
         rows = [*self.suspended.values()] if running is None else [*self.suspended.values(), running]
         bookings = {attempt_of(row): booking_of(row) for row in rows}
         named = [bookings.get(name, "") for name in names] if any(bookings.values()) else []
-        self._outgoing = [replace(self._hello, running=names, bookings=named)]
+        self._outgoing = [replace(self._hello, running=names, bookings=named, finished=len(finished))]
+
+    def _pop_final_answers(self) -> list[Answer]:
+        """Take out the answers that are not sent. Returns those of tasks that have ended for good."""
+        kept: list[Answer] = []
+        while self.answers:
+            answer = self.answers.popleft()
+            is_stopped = attempt_of(answer) in self._stopped and answer[3] != messages.Outcome.VALUE
+            if is_final(answer[3]) and not is_stopped:
+                kept.append(answer)
+            else:
+                self._forget_notes(attempt_of(answer))
+        return kept
+
+    def _forget_notes(self, name: TaskAttempt) -> None:
+        """Forget what belongs to an answer that is not sent."""
+        for notes in (self.costs, self.errors, self.tracebacks, self.calls):
+            notes.pop(name, None)
 
     def _on_refused(self, message: messages.Refused) -> None:
         self.refused = message

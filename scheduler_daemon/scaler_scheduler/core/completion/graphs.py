@@ -318,7 +318,7 @@ class Graphs:
         """Queue a task whose inputs all exist."""
         task.transition(READY)
         self._dispatcher.requeue(task)
-        if self._tables.unclaimed:
+        if self._tables.unclaimed or self._tables.early:
             self.ready.append(task)
 
     def _bind(self, task: Task, inputs: Sequence[int], begin: int, end: int) -> int | None:

@@ -24,7 +24,7 @@ from scaler_scheduler.core.effects import (
 from scaler_scheduler.core.events import KEEP_YES, Results
 from scaler_scheduler.core.state.functions import MOST_ROW_NS, Function
 from scaler_scheduler.core.state.records import Client, GangTask, Task, Worker
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.tables import EarlyAnswer, Tables, UnclaimedTask
 from scaler_scheduler.core.state.transitions import (
     DISPATCHED,
     INTENT_FORCE,
@@ -43,6 +43,11 @@ _ANSWERED = -2
 """In place of an outcome: the task has been answered already."""
 
 
+EARLY_DIVISOR = 8
+"""Results that have come before their clients take this part of the memory limit at most. The tasks of further results
+run again."""
+
+
 class ResultHandler:
     """Handles the results of workers."""
 
@@ -56,6 +61,7 @@ class ResultHandler:
         self._host_results = host_results
         self._gangs = gangs
         self._near_data = core.dispatcher.near_data
+        self._most_early_bytes = core.limits.memory_limit_bytes // EARLY_DIVISOR
 
     def handle(self, event: Results, worker: Worker) -> None:
         """Resolve each row whose task waits for it. The bytes of neighbouring rows for one client are sent as one
@@ -100,8 +106,8 @@ class ResultHandler:
             if task is None or task.worker is not worker or task.attempt != attempts[row]:
                 counts.late_results += 1
                 skipped.append(row)
-                if tables.unclaimed:
-                    drop_unclaimed(tables, worker, incarnation, ids[row])
+                if tables.unclaimed or tables.early:
+                    self._keep_early(event, row, position, worker)
                 if outcomes[row] == OUTCOME_STORED:
                     host_results.discard_file(worker, incarnation, ids[row])
                 if pending is not None:
@@ -212,6 +218,21 @@ class ResultHandler:
         counts.payload_bytes -= ended_bytes
         worker.done_tasks += len(ids) - (counts.late_results - late_before)
 
+    def _keep_early(self, event: Results, row: int, begin: int, worker: Worker) -> None:
+        """Keep a result whose client has not submitted its task again yet. `begin` is the offset of its bytes."""
+        tables, client, task_id = self._tables, event.clients[row], event.ids[row]
+        name = tables.unclaimed.get((client, task_id)) or tables.early.get((client, task_id))
+        drop_unclaimed(tables, worker, client, task_id)
+        if name is None or name.worker is not worker or name.attempt != event.attempts[row]:
+            return
+        tables.pop_early(client, task_id)
+        is_over = isinstance(name, UnclaimedTask) and name.is_over
+        size = event.sizes[row]
+        if is_over or event.outcomes[row] >= OUTCOME_RETRYABLE or tables.early_bytes + size > self._most_early_bytes:
+            return
+        results = row_of(event, row, begin)
+        tables.keep_early(EarlyAnswer(worker, name.attempt, name.deadline, results), client, task_id)
+
     def _process_special(self, task: Task, event: Results, row: int, worker: Worker) -> int:
         """Handle a row whose task has an intent, a special outcome or a special state. Returns the outcome to hand on,
         _AGAIN or _ANSWERED."""
@@ -274,6 +295,27 @@ class ResultHandler:
 def _ended_calls(event: Results, row: int, weight: int) -> int:
     """Return how many calls of a row have ended. The worker's number may be wrong."""
     return min((event.calls[row] if event.calls else 0) or weight, weight)
+
+
+def row_of(event: Results, row: int, begin: int) -> Results:
+    """Return one row of a message as a message. `begin` is the offset of its bytes."""
+    one = slice(row, row + 1)
+    return Results(
+        event.route,
+        event.clients[one],
+        event.ids[one],
+        event.attempts[one],
+        event.outcomes[one],
+        event.durations[one],
+        event.sizes[one],
+        b"" if row in event.large else event.payload[begin : begin + event.sizes[row]],
+        {0: event.large[row]} if row in event.large else {},
+        event.cpu_times[one],
+        event.peaks[one],
+        event.errors[one],
+        event.tracebacks[one],
+        event.calls[one],
+    )
 
 
 def drop_unclaimed(tables: Tables, worker: Worker, client: int, task_id: int) -> None:

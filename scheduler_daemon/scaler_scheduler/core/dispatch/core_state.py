@@ -23,6 +23,7 @@ class CoreState:
         "bookings",
         "dispatcher",
         "holdings",
+        "incarnation",
         "limits",
         "operator_log",
         "outbox",
@@ -44,6 +45,7 @@ class CoreState:
         self.tables = tables = Tables(now)
         tables.environments.limit_bytes = limits.environment_bytes
         self.outbox = outbox = Outbox()
+        self.incarnation = incarnation
         self.task_limits = TaskLimits(tables, incarnation)
         self.bookings = Bookings(tables, incarnation)
         self.holdings = Holdings(self.task_limits, self.bookings, tables.clock)

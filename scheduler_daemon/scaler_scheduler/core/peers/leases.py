@@ -153,7 +153,8 @@ class Leases:
             so leases are extended.
         """
         tables = self._tables
-        for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
+        peers = [*tables.clients, *tables.agents, *tables.workers]
+        for one in [*peers, *tables.unclaimed.values(), *tables.early.values()] if stall else ():
             one.deadline += stall
         for client in tables.clients.expired(now):
             home = tables.workers.find(client.worker) if client.worker else None

@@ -4,19 +4,24 @@ After a restart of the scheduler or a lost connection, clients submit their open
 running tasks. Either may come first. A waiting task leaves its lane when a worker reports that it runs the task. A
 running task that no client has submitted is kept as unclaimed. A task that has ended, or that another worker got
 meanwhile, is stopped; its worker continues like a new worker.
+
+A worker also reports the tasks that have ended and whose results may be lost; it sends these results again. A result
+that comes before its client is kept as early, and counts when the client submits the task.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS, Cancellation
 from scaler_scheduler.core.completion.suspension import TaskAttempt, is_suspended, suspend
 from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client, GangTask, Lane, Task, Worker
-from scaler_scheduler.core.state.tables import UnclaimedTask
+from scaler_scheduler.core.state.tables import EarlyAnswer, UnclaimedTask
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 
@@ -30,9 +35,11 @@ class Reattach:
         self._holdings = core.holdings
         self._cancellation = cancellation
         self._client_timeout_seconds = core.limits.client_timeout_seconds
+        self.answered: deque[tuple[Worker, Results]] = deque()
+        """Early results whose tasks were just attached to their workers: they count now."""
 
-    def attach(self, worker: Worker, name: TaskAttempt, now: float) -> None:
-        """Attach a task that a worker runs or has suspended, as its hello says."""
+    def attach(self, worker: Worker, name: TaskAttempt, now: float, is_finished: bool = False) -> None:
+        """Attach a task that a worker runs or has suspended, or has finished, as its hello says."""
         incarnation, task_id, attempt = name
         client = self._tables.clients.find(incarnation)
         task = None if client is None else client.tasks.get(task_id)
@@ -51,6 +58,11 @@ class Reattach:
             self._resume(task, suspended, now)
             return
         is_over = client is not None and self._has_ended(client, task_id)
+        if is_finished:
+            if not is_over and name[:2] not in self._tables.early:
+                early = EarlyAnswer(worker, attempt, now + self._client_timeout_seconds)
+                self._tables.keep_early(early, *name[:2])
+            return
         self._add_unclaimed(worker, name, suspended, is_over, now)
         if client is not None and is_over:
             client.skip_attempts(attempt)
@@ -63,8 +75,15 @@ class Reattach:
                 self._end_members(client, batch.ids[row], batch.options.gang_size, now)
             return
         for row, task_id in enumerate(batch.ids):
+            if row in batch.cancelled:
+                continue
+            early = self._tables.pop_early(client.incarnation, task_id)
+            if early is not None:
+                task = self._writer.reattach_row(early.worker, lane, batch, row, early.attempt)
+                self._take_early(early, task, now)
+                continue
             unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
-            if unclaimed is None or row in batch.cancelled:
+            if unclaimed is None:
                 continue
             if unclaimed.is_over:
                 client.skip_attempts(unclaimed.attempt)
@@ -82,8 +101,15 @@ class Reattach:
             if task.options.gang_size:
                 self._end_members(task.client, task.id, task.options.gang_size, now)
                 continue
+            if task.state != WAITING:
+                continue
+            early = self._tables.pop_early(task.client.incarnation, task.id)
+            if early is not None:
+                self._attach_task(early.worker, task, early.attempt)
+                self._take_early(early, task, now)
+                continue
             unclaimed = self._tables.unclaimed.get((task.client.incarnation, task.id))
-            if unclaimed is None or task.state != WAITING:
+            if unclaimed is None:
                 continue
             if unclaimed.is_over:
                 task.client.skip_attempts(unclaimed.attempt)
@@ -97,6 +123,7 @@ class Reattach:
         """Stop the members of a gang that workers still run from before. The gang begins again: results of members that
         had ended, and values on their way between members, are lost with the former scheduler."""
         for member in range(first, first + size):
+            self._tables.pop_early(client.incarnation, member)
             unclaimed = self._tables.unclaimed.get((client.incarnation, member))
             if unclaimed is not None:
                 client.skip_attempts(unclaimed.attempt)
@@ -117,12 +144,22 @@ class Reattach:
                 unclaimed.is_over = True
                 self._cancellation.stop_copy(unclaimed.worker, name)
             unclaimed.deadline = now + GRACE_SECONDS
+        for key in [key for key, early in self._tables.early.items() if early.deadline <= now]:
+            self._tables.pop_early(*key)
 
     def remove_worker(self, worker: Worker) -> None:
-        """Forget the unclaimed tasks of a lost worker."""
+        """Forget the unclaimed tasks and early results of a lost worker."""
         gone = [key for key, unclaimed in self._tables.unclaimed.items() if unclaimed.worker is worker]
         for key in gone:
             del self._tables.unclaimed[key]
+        for key in [key for key, early in self._tables.early.items() if early.worker is worker]:
+            self._tables.pop_early(*key)
+
+    def _take_early(self, early: EarlyAnswer, task: Task, now: float) -> None:
+        """Let an early result count, for its task that was just attached."""
+        self._resume(task, False, now)
+        if early.results is not None:
+            self.answered.append((early.worker, early.results))
 
     def _add_unclaimed(self, worker: Worker, name: TaskAttempt, suspended: bool, is_over: bool, now: float) -> None:
         """Keep an unclaimed task. It occupies a slot of its worker."""

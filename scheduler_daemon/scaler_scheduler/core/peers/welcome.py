@@ -39,6 +39,7 @@ class Welcomes:
     ) -> None:
         self._changes = changes
         self._successors = successors
+        self._incarnation = core.incarnation
         self._limits = core.limits
         self._tables = core.tables
         self._task_limits = core.task_limits
@@ -125,6 +126,10 @@ class Welcomes:
         """Add a worker, and attach the tasks that it runs."""
         self._task_limits.note_peer(event.scheduler)
         known = self._tables.workers.find(event.incarnation)
+        if known is not None and known.route == event.route and event.scheduler not in (0, self._incarnation):
+            # One more hello that it sent before it got the welcome of this scheduler. It may have begun tasks since,
+            # which this hello does not name.
+            return
         # A known worker has a new connection. Messages on their way to it are lost, and the scheduler does not know
         # which ones arrived.
         intents = {} if known is None else self._peer_loss.remove_worker(known, event.running)
@@ -153,8 +158,11 @@ class Welcomes:
         worker.is_changing = worker.incarnation in self._changes.pending()
         self._tables.workers.add(worker)
         self._holdings.restore(worker, event.bookings)
-        for name in dict.fromkeys(event.running):
+        running = len(event.running) - event.finished
+        for name in dict.fromkeys(event.running[:running]):
             self._reattach.attach(worker, name, now)
+        for name in dict.fromkeys(event.running[running:]):
+            self._reattach.attach(worker, name, now, is_finished=True)
         for task, intent in intents.items():
             self._cancellation.repeat_intent(task, intent, now)
         self._dispatcher.add_worker(worker)

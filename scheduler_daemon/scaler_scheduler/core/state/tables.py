@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scaler_scheduler.core.events import Options
+from scaler_scheduler.core.events import Options, Results
 from scaler_scheduler.core.state.clients import ClientTable
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.environments import EnvironmentTable
@@ -57,6 +57,20 @@ class UnclaimedTask:
         clock."""
 
 
+class EarlyAnswer:
+    """The result of a task that has ended before its client has submitted it again."""
+
+    __slots__ = ("attempt", "deadline", "results", "worker")
+
+    def __init__(self, worker: Worker, attempt: int, deadline: float, results: Results | None = None) -> None:
+        self.worker = worker
+        self.attempt = attempt
+        self.deadline = deadline
+        """The deadline for its client to submit it, in seconds of the monotonic clock."""
+        self.results = results
+        """Its one row; None: its worker has named the task as finished, and the row follows."""
+
+
 class Tables:
     """The tables of one scheduler."""
 
@@ -65,6 +79,8 @@ class Tables:
         "clients",
         "clock",
         "counts",
+        "early",
+        "early_bytes",
         "ended_nodes",
         "environments",
         "functions",
@@ -90,6 +106,23 @@ class Tables:
         """The newest ended nodes of graphs."""
         self.unclaimed: dict[tuple[int, int], UnclaimedTask] = {}
         """Unclaimed tasks, by client and id."""
+        self.early: dict[tuple[int, int], EarlyAnswer] = {}
+        """Results of tasks that their clients have not submitted again yet, by client and id."""
+        self.early_bytes = 0
+        """The bytes of these results."""
+
+    def keep_early(self, answer: EarlyAnswer, client: int, task_id: int) -> None:
+        """Keep a result, or the name of a result that follows, until the client submits the task again."""
+        self.pop_early(client, task_id)
+        self.early[client, task_id] = answer
+        self.early_bytes += _bytes_of(answer)
+
+    def pop_early(self, client: int, task_id: int) -> EarlyAnswer | None:
+        """Take out a result that has come before its client."""
+        answer = self.early.pop((client, task_id), None)
+        if answer is not None:
+            self.early_bytes -= _bytes_of(answer)
+        return answer
 
     def remove_row(self, client: Client, function: Function, options: Options) -> None:
         """Note that a task of this client and function has ended."""
@@ -108,3 +141,8 @@ class Tables:
         found = self.clients.by_incarnation.get(client)
         task = None if found is None else found.tasks.get(task_id)
         return task if task is not None and task.attempt == attempt else None
+
+
+def _bytes_of(answer: EarlyAnswer) -> int:
+    results = answer.results
+    return 0 if results is None else len(results.payload) + sum(map(len, results.large.values()))
