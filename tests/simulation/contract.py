@@ -295,14 +295,22 @@ class Contract:
                 self._lose(route, is_blamed=False)
                 self._worker_names.pop(route, None)
         self._worker_names[event.route] = event.incarnation
-        for client, task_id, attempt in event.running:
+        running = len(event.running) - event.finished
+        for row, (client, task_id, attempt) in enumerate(event.running):
             name = client, task_id
+            if row >= running and name not in self._open and self._has_submitted(name):
+                continue  # its client has the answer
             if name not in self._held:
                 claim = event.bookings.get((client, task_id, attempt))
                 if claim is not None:
                     self._trace.count("bookings named again")
                     self._named.append((event.incarnation, (client, task_id, attempt), claim[0]))
                 self._held.hold(name, event.route, attempt, None if claim is None else (event.agent, claim))
+
+    def _has_submitted(self, name: TaskId) -> bool:
+        """Whether a client that is here has submitted this task since the scheduler's start."""
+        client = self._core.tables.clients.find(name[0])
+        return client is not None and not client.is_gone and name[1] <= client.highest_id
 
     # ------------------------------------------------------------------------------------------------- what goes out
 

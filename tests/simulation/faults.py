@@ -191,6 +191,17 @@ def _cut_off_link(world: World) -> None:
         silence(world, [world.chance.choice(world.network.links)])
 
 
+def _cut_off_one_way(world: World) -> None:
+    """Hold what one peer sends, or what it is sent, for a while. Then everything arrives."""
+    connections = [link.connection for link in world.network.links if link.connection is not None]
+    if connections:
+        connection = world.chance.choice(connections)
+        pipe = connection.up if world.chance.random() < 0.5 else connection.down
+        world.trace.note("one direction is silent:", connection.route.decode())
+        pipe.hold()
+        repair_after(world, duration(world), pipe.release)
+
+
 _KINDS: dict[str, Callable[[World], None]] = {
     "worker killed": _kill_worker,
     "worker frozen": _freeze_worker,
@@ -209,4 +220,5 @@ _KINDS: dict[str, Callable[[World], None]] = {
     "host cut off": _cut_off_host,
     "client cut off": _cut_off_client,
     "link cut off": _cut_off_link,
+    "link cut off one way": _cut_off_one_way,
 }

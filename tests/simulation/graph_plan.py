@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from scaler_client.protocol.messages import Options
 
-from . import load_plan, nested_plan
+from . import load_plan, nested_plan, restart_plan
 from .gang_plan import add_gangs
 from .host_result_faults import KEPT_FAULTS, LONG_FAULTS
 from .kept_plan import keep_tasks
@@ -36,6 +36,8 @@ def draw_plan(seed: int) -> Plan:
     """Return the plan of a seed."""
     if seed >= nested_plan.FIRST_SEED:
         return nested_plan.draw_nested_plan(seed)
+    if seed >= restart_plan.FIRST_SEED:
+        return restart_plan.draw_restart_plan(seed)
     if seed >= load_plan.FIRST_SEED:
         return load_plan.draw_load_plan(seed)
     plan, writer = draw_plain_plan(seed)

@@ -169,6 +169,8 @@ class Oracle:
         self.futures: list[Future] = []
         self.is_calm = True
         """Whether no fault of this run can mislead any peer about another."""
+        self.repeats_nothing = False
+        """Whether no task may run twice although there are faults."""
         self.has_duplicates = False
         """Whether messages may arrive twice in this run."""
         self.has_slow_peers = False
@@ -247,7 +249,8 @@ class Oracle:
         assert future is not None
         if self.is_calm and not self.has_duplicates and not future.asked.depth:
             self._expect(not future.is_cancel_confirmed, f"task {script.key} runs after its cancel was confirmed")
-        if self.is_calm and not self.has_duplicates and future.parent is None and not script.options.gang_size:
+        is_once = self.is_calm or self.repeats_nothing
+        if is_once and not self.has_duplicates and future.parent is None and not script.options.gang_size:
             key = script.key
             cut = self.killed[key] + self.retried[key] + self.cut_off[key] + self.lost[key]
             self._expect(self.executions[key] <= cut, f"task {key} runs once more, and was not cut off before")

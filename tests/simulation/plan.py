@@ -144,6 +144,10 @@ class Plan:
     """The size of the largest gangs; 0: there are none."""
     wait_bounds: dict[int, float] = field(default_factory=dict)
     """After so many seconds the task of this key must have begun."""
+    message_seconds: float = 0.0
+    """How long the scheduler is busy with each message."""
+    repeats_nothing: bool = False
+    """Whether no fault explains that a task runs twice: the faults are restarts of the scheduler, or delays."""
 
     @property
     def has_little_room(self) -> bool:

@@ -19,6 +19,9 @@ from .network import Frames, Network
 from .plan import LIMITS
 from .trace import SimulationError, Trace
 
+DRAIN_SECONDS = 0.005
+"""The longest time of a step in which no message has to wait, as in the daemon."""
+
 DRAIN_MESSAGES = 256
 """The most messages that are handled in one step, as in the daemon."""
 
@@ -44,10 +47,12 @@ class SchedulerHost:
         limits: Limits,
         *,
         step_seconds: float,
+        message_seconds: float,
     ) -> None:
         """
         Args:
             step_seconds: how long the loop may be busy before it looks at new messages.
+            message_seconds: how long the loop is busy with each message.
         """
         self._clock = clock
         self._network = network
@@ -55,6 +60,7 @@ class SchedulerHost:
         self._chance = chance
         self._limits = limits
         self._step_seconds = step_seconds
+        self._message_seconds = message_seconds
         self._process = Process(clock, "scheduler")
         self._process.kill()
         self.taken: Callable[[tuple[int, int]], None] = lambda name: None
@@ -115,8 +121,9 @@ class SchedulerHost:
     def _step(self) -> None:
         self._is_stepping = False
         core, contract, now = self.core, self._contract, self._clock.now
+        received = min(DRAIN_MESSAGES, len(self._inbox))
         try:
-            for _ in range(min(DRAIN_MESSAGES, len(self._inbox))):
+            for _ in range(received):
                 route, frames = self._inbox.popleft()
                 event = decode(route, frames)
                 if self.has_keys and isinstance(event, events.Hello):
@@ -127,6 +134,8 @@ class SchedulerHost:
                 core.handle(event, now)
                 if self.checks_messages:
                     invariants.check(core)
+            if received * self._message_seconds > DRAIN_SECONDS:
+                core.restart_hold.extend(now)
             core.tick(now)
             contract.ticked()
             collected = core.collect()
@@ -145,9 +154,10 @@ class SchedulerHost:
                 self._trace.count("messages to unreachable peers")
                 contract.undelivered(effect)
                 core.undelivered(effect)
-        if self._inbox and not self._is_stepping:
+        busy_seconds = received * self._message_seconds
+        if (self._inbox or busy_seconds) and not self._is_stepping:
             self._is_stepping = True
-            self._process.later(0.0, self._step)
+            self._process.later(busy_seconds, self._step)
         self._watch_deadline()
 
     def _watch_deadline(self) -> None:

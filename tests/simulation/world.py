@@ -62,6 +62,7 @@ class World:
         self.oracle = Oracle(self.trace)
         self.oracle.is_calm = self.plan.is_calm
         self.oracle.task_retries = self.plan.limits.task_retries
+        self.oracle.repeats_nothing = self.plan.repeats_nothing
         self.oracle.has_duplicates = self.plan.link_faults.duplicated_share > 0
         self.oracle.has_slow_peers = self.plan.slow_share > 0
         self.oracle.has_late_agents = self.plan.has_late_agents
@@ -72,6 +73,7 @@ class World:
             self.chance,
             self.plan.limits,
             step_seconds=self.plan.step_seconds,
+            message_seconds=self.plan.message_seconds,
         )
         self.scheduler.has_keys = FIRST_KEY_SEED <= seed < gang_plan.FIRST_SEED
         # As in the real world, a file is never so small that the core puts it into a row.

@@ -42,7 +42,7 @@ from ..publish.snapshots import SnapshotWriter
 from ..wire.encode import PROTOCOL_VERSION, Identity, encode
 from . import event_loops
 from .housekeeping import Housekeeping
-from .message_pump import MessagePump
+from .message_pump import DRAIN_SECONDS, MessagePump
 from .throttle import Throttle
 
 BLOCKED_PAUSE_SECONDS = 0.0005
@@ -180,6 +180,8 @@ class Daemon:
         if self._pump.is_only_blocked:
             time.sleep(BLOCKED_PAUSE_SECONDS)
         now = self._clock()
+        if now - self._turn_began > DRAIN_SECONDS:
+            self.core.restart_hold.extend(now)
         self.core.tick(now)
         collected = self.core.collect()
         self._pump.send(collected)

@@ -157,6 +157,7 @@ class Reattach:
 
     def _take_early(self, early: EarlyAnswer, task: Task, now: float) -> None:
         """Let an early result count, for its task that was just attached."""
+        self._dispatcher.mark_busy(early.worker)
         self._resume(task, False, now)
         if early.results is not None:
             self.answered.append((early.worker, early.results))

@@ -8,8 +8,11 @@ from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client
 
 HOLD_SECONDS = 1.0
-"""Seconds from the first client that reconnects. Workers try to connect every 250 ms, and check for a connection every
-200 ms."""
+"""Seconds from the first client that reconnects, and from the last moment at which messages had to wait. Workers try to
+connect every 250 ms, and check for a connection every 200 ms."""
+
+MOST_HOLD_SECONDS = 10.0
+"""The longest hold, for a scheduler that is too slow for the messages of its peers."""
 
 
 class RestartHold:
@@ -21,6 +24,8 @@ class RestartHold:
         self._incarnation = incarnation
         self._end = float("inf")
         """When the hold ends."""
+        self._last_end = float("inf")
+        """When it ends at the latest."""
         self._held: list[Client] = []
 
     @property
@@ -32,10 +37,17 @@ class RestartHold:
         """Hold the tasks of a new client if another scheduler welcomed it last. `scheduler` 0: no scheduler did."""
         if scheduler in (0, self._incarnation):
             return
-        self._end = min(self._end, now + HOLD_SECONDS)
+        if not self._held:
+            self._end = min(self._end, now + HOLD_SECONDS)
+            self._last_end = min(self._last_end, now + MOST_HOLD_SECONDS)
         if now < self._end:
             self._dispatcher.pause(client, PAUSE_RESTART_HOLD)
             self._held.append(client)
+
+    def extend(self, now: float) -> None:
+        """Hold them for longer, because messages have to wait: the hellos of workers may be among them."""
+        if self._held:
+            self._end = min(max(self._end, now + HOLD_SECONDS), self._last_end)
 
     def release(self) -> None:
         """Dispatch the held tasks from now on."""

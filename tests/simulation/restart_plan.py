@@ -1,0 +1,62 @@
+"""Plans in which the scheduler restarts while clients have a backlog. No task may run twice.
+
+Seeds from FIRST_SEED on have them, and nothing else: plain tasks, and messages that cost the scheduler processor time.
+In a third of the seeds connections are silent in one direction for a while, in place of restarts. In another third
+both happen: then a worker may come back too late, and a task may run twice.
+"""
+
+from __future__ import annotations
+
+import random
+
+from scaler_client.protocol.messages import Options
+from scaler_scheduler.core.limits import Limits
+
+from .gang_plan import ALL_CAPABILITIES
+from .network import LinkFaults
+from .plan import Plan, Work
+from .scripts import Script
+
+FIRST_SEED = 7_000_000
+
+LOAD_SECONDS = 15.0
+
+_RESTARTS = ("scheduler killed", "scheduler stopped")
+_CUTS = ("link cut off one way",)
+
+
+def draw_restart_plan(seed: int) -> Plan:
+    """Return the plan of a seed from FIRST_SEED on."""
+    chance = random.Random(f"restarts {seed}")
+    kinds = (_RESTARTS, _CUTS, _RESTARTS + _CUTS)[seed % 3]
+    faults = sorted((chance.uniform(0.5, LOAD_SECONDS), chance.choice(kinds)) for _ in range(chance.randint(1, 4)))
+    clients: list[list[Work]] = []
+    key = 1
+    for _ in range(chance.randint(1, 2)):
+        works = []
+        for _ in range(chance.randint(2, 5)):
+            # Each task has other options than the one before it, so each is a message.
+            scripts = []
+            longest = chance.choice((0.0005, 0.02, 0.3))
+            for number in range(chance.choice((5, 20, 150))):
+                options = Options(priority=number % 3, retries=number % 4)
+                scripts.append(Script(key, seconds=longest * chance.random(), function=key % 3, options=options))
+                key += 1
+            works.append(Work(chance.uniform(0.0, LOAD_SECONDS * 0.9), scripts))
+        clients.append(sorted(works, key=lambda work: work.at))
+    return Plan(
+        seed=seed,
+        limits=Limits(queue_size=chance.choice((8, 1000)), client_timeout_seconds=20.0, worker_timeout_seconds=20.0),
+        link_faults=LinkFaults(latency=chance.choice((0.0005, 0.005))),
+        heartbeat_seconds=1.0,
+        timeout_seconds=120.0,
+        step_seconds=0.0001,
+        slow_share=0.0,
+        load_seconds=LOAD_SECONDS,
+        hosts=[(chance.randint(2, 4), dict(ALL_CAPABILITIES))],
+        clients=clients,
+        faults=faults,
+        map_sizes={"FIRST_CALLS": 4, "_UNKNOWN_CALLS": 2, "MAX_CALLS": 20, "HANDOVER_BLOCKS": 3, "_CALLS_AHEAD": 50},
+        message_seconds=chance.choice((0.0, 0.001, 0.01)),
+        repeats_nothing=seed % 3 < 2,
+    )
