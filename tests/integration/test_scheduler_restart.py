@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
+from tests.chaos.restarts import GAP, LONG, SHORT, restart_once
 from tests.integration.commands import cluster, monitor, scheduler
 from tests.integration.executions import note, notes
 from tests.integration.restarts import OFTEN, restarts
@@ -81,6 +83,34 @@ def test_running_tasks_stay_although_another_worker_is_free(tmp_path: Path) -> N
             gate.touch()
             assert long.result(SECONDS) == 0
         assert len(notes(log)) == 1, "what ran was run again"
+
+
+@pytest.mark.parametrize("by_kill", [False, True], ids=["stopped", "killed"])
+def test_each_task_runs_once_over_a_restart_under_load(tmp_path: Path, by_kill: bool) -> None:
+    """Tasks run, and end while no scheduler is there; answers are on their way; the client submits more meanwhile."""
+    with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 4, *OFTEN):
+        with Client(daemon.now.address) as client:
+            log = str(tmp_path / "log")
+            counts = restart_once(client, daemon, log, random.Random(by_kill), by_kill=by_kill)
+    assert {task: count for task, count in counts.items() if count > 1} == {}
+    assert len(counts) == LONG + SHORT + GAP
+
+
+def test_a_backlog_is_submitted_once(tmp_path: Path) -> None:
+    """Each of its messages is answered by `helloWanted`, and the scheduler needs time for them."""
+    count = 3000
+    with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
+        log = str(tmp_path / "log")
+        with Client(daemon.now.address, heartbeat_interval_seconds=0.1) as client:
+            assert client.submit(square, 2).result(SECONDS) == 4
+            daemon.stop()
+            futures = [
+                client.options(retries=i % 5, priority=i % 3).submit(note, log, "began", i) for i in range(count)
+            ]
+            daemon.start(daemon.now.address)
+            for future in futures:
+                future.result(SECONDS)
+    assert sorted(int(each.task) for each in notes(log)) == list(range(count))
 
 
 def test_the_scheduler_is_killed_while_results_arrive(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from scaler_client.session import (
     submit_queue,
     task_inputs,
 )
+from scaler_client.session import session as client_session
 from scaler_scheduler.core import scheduler, submissions
 from scaler_scheduler.core.completion import (
     agent_wait,
@@ -53,6 +54,7 @@ from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, nested_hello, peer_loss, reattach, restart_hold, successors, welcome
 from scaler_scheduler.core.state import functions, objects, records, resource_pools
 from scaler_scheduler.core.state import workers as worker_tables
+from scaler_worker import sent_answers
 from scaler_worker.agent import environments as agent_environments
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import interruption, runner
@@ -423,7 +425,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget the running tasks of a worker whose client comes later",
-        submissions.Submissions, "_enqueue", "if self._tables.unclaimed:", "if False:",
+        submissions.Submissions, "_enqueue", "if self._tables.unclaimed or self._tables.early:", "if False:",
     ),
     Mutation(
         "give two attempts the same number",
@@ -518,6 +520,26 @@ MUTATIONS = (
     Mutation(
         "reassign a silent worker's queue and do not tell the worker",
         cancellation.Cancellation, "reassign", "self._outbox.retract(task)", "pass",
+    ),
+    Mutation(
+        "submit all open tasks once more when a second welcome comes",
+        client_session.Session, "_has_joined", "return self.state is State.JOINED and", "return False and",
+    ),
+    Mutation(
+        "forget the sent answers when the scheduler restarts",
+        sent_answers.SentAnswers, "pop_final", "= self._sent, deque()", "= deque(), deque()",
+    ),
+    Mutation(
+        "drop a result that comes before its client",
+        results.ResultHandler, "_keep_early", "is_over = ", "is_over = True or ",
+    ),
+    Mutation(
+        "end the hold after a restart although messages wait",
+        restart_hold.RestartHold, "extend", "if self._held:", "if False:",
+    ),
+    Mutation(
+        "lose the tasks that a worker began before its second hello",
+        welcome.Welcomes, "welcome_worker", "event.scheduler not in (0, self._incarnation)", "False",
     ),
     Mutation(
         "dispatch resubmitted tasks at once after a restart",

@@ -44,6 +44,15 @@ def draw_restart_plan(seed: int) -> Plan:
                 key += 1
             works.append(Work(chance.uniform(0.0, LOAD_SECONDS * 0.9), scripts))
         clients.append(sorted(works, key=lambda work: work.at))
+    message_seconds = chance.choice((0.0, 0.001, 0.02))
+    if kinds is not _CUTS and chance.random() < 0.5:
+        # So many that hellos repeat, and that their second copy comes when the first has run.
+        backlog = []
+        for number in range(300):
+            options = Options(priority=number % 3, retries=number % 4)
+            backlog.append(Script(key, seconds=0.0005, function=key % 3, options=options))
+            key += 1
+        clients.append([Work(faults[0][0] + 0.01, backlog)])
     return Plan(
         seed=seed,
         limits=Limits(queue_size=chance.choice((8, 1000)), client_timeout_seconds=20.0, worker_timeout_seconds=20.0),
@@ -57,6 +66,6 @@ def draw_restart_plan(seed: int) -> Plan:
         clients=clients,
         faults=faults,
         map_sizes={"FIRST_CALLS": 4, "_UNKNOWN_CALLS": 2, "MAX_CALLS": 20, "HANDOVER_BLOCKS": 3, "_CALLS_AHEAD": 50},
-        message_seconds=chance.choice((0.0, 0.001, 0.01)),
+        message_seconds=message_seconds,
         repeats_nothing=seed % 3 < 2,
     )

@@ -220,6 +220,23 @@ def test_a_heartbeat_asks_about_the_hosts(session: Session) -> None:
     assert answers == [echo], "it is answered once"
 
 
+def test_a_second_welcome_of_the_same_scheduler_changes_nothing() -> None:
+    """The tasks were submitted behind both hellos, and their answers may be on their way."""
+    session = joined_session()
+    submit(session, SinkRecorder())
+    sent(session)
+    session.handle(messages.HelloWanted(), 1.0)
+    session.tick(100.0)
+    session.handle(messages.HelloWanted(), 100.1)
+    sent(session)
+    session.handle(welcome(incarnation=6), 101.0)
+    assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
+    session.handle(welcome(incarnation=6), 101.1)
+    assert sent(session) == []
+    session.handle(welcome(incarnation=7), 102.0)
+    assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit], "another scheduler"
+
+
 def test_questions_about_the_hosts_end_with_the_connection(session: Session) -> None:
     answers: list[messages.HeartbeatEcho | None] = []
 

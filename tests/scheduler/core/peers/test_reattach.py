@@ -20,6 +20,7 @@ from tests.scheduler.core.harness import (
     submit_event,
 )
 
+from scaler_scheduler.core import events
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
 
 ROW = (11, 1, 1)
@@ -47,6 +48,77 @@ def test_the_worker_comes_first(core, name):
     assert core.take() == [resolved(1, body=b"v")]
     assert held(core) == 0
     assert core.scheduler.counts.late_results == 0
+
+
+@pytest.mark.parametrize("is_client_first", [False, True])
+def test_a_finished_task_does_not_run_again(core, is_client_first):
+    """Its worker names it, and sends its result after the welcome: before or behind its client."""
+    if is_client_first:
+        client(core)
+        core.submit(C, [1, 2], body=b"x")
+    core.worker(W, 22, running=[(11, 2, 1), ROW], finished=1)
+    if not is_client_first:
+        assert core.tables()["unclaimed"] == held(core) == 1, "it does not occupy a slot"
+        core.results(W, [ROW], body=b"v")
+        assert core.take() == []
+        client(core)
+        core.submit(C, [1, 2], body=b"x")
+    else:
+        core.results(W, [ROW], body=b"v")
+    assert core.take() == [resolved(1, body=b"v")]
+    assert core.tables() == dict(core.tables(), unclaimed=0, waiting=0, dispatched=1)
+    assert not core.scheduler.tables.early and not core.scheduler.tables.early_bytes
+
+
+def test_a_task_that_ends_before_its_client_comes_does_not_run_again(core):
+    core.worker(W, 22, running=[ROW])
+    core.results(W, [ROW], body=b"v")
+    assert core.tables()["unclaimed"] == held(core) == 0
+    client(core)
+    core.submit(C, [1], body=b"x")
+    assert core.take() == [resolved(1, body=b"v")]
+
+
+def test_a_finished_task_that_its_client_does_not_need_is_ignored(core):
+    client(core)
+    core.worker(W2, 23)
+    core.submit(C, [1], body=b"x")
+    core.results(W2, [ROW], body=b"v")
+    core.take()
+    core.worker(W, 22, running=[ROW], finished=1)
+    core.results(W, [ROW], body=b"v")
+    assert core.take() == [], "neither an answer nor a stop"
+    assert not core.scheduler.tables.early
+
+
+def test_finished_tasks_of_a_lost_client_are_forgotten(core):
+    core.worker(W, 22, running=[ROW], finished=1)
+    core.results(W, [ROW], body=b"v")
+    core.take()
+    assert core.scheduler.tables.early_bytes == 1
+    core.wait(1000)
+    assert not core.scheduler.tables.early and not core.scheduler.tables.early_bytes
+
+
+def test_a_worker_that_is_lost_takes_its_early_results_along(core):
+    core.worker(W, 22, running=[ROW], finished=1)
+    core.results(W, [ROW], body=b"v")
+    core.goodbye(W)
+    client(core)
+    core.submit(C, [1], body=b"x")
+    assert core.take() == []
+    assert core.tables()["waiting"] == 1
+
+
+def test_a_second_hello_from_before_the_welcome_changes_nothing(core):
+    """The worker may have begun tasks since, which this hello does not name."""
+    client(core)
+    core.worker(W, 22, scheduler=5)
+    core.submit(C, [1], body=b"x")
+    core.take()
+    core.hello(W, events.WORKER, 22, scheduler=5)
+    core.results(W, [ROW], body=b"v")
+    assert core.take() == [resolved(1, body=b"v")]
 
 
 @pytest.mark.parametrize("name", [ROW, LATER])

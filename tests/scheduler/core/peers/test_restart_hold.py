@@ -37,6 +37,29 @@ def graph(core, rows):
     core.feed(event)
 
 
+def test_the_hold_lasts_until_no_message_waits(core):
+    """The hellos of workers may be among them."""
+    back(core)
+    core.submit(C, [1])
+    core.worker(W2, 23)
+    for _ in range(30):
+        core.wait(HOLD_SECONDS / 2)
+        core.scheduler.restart_hold.extend(core.now)
+    assert core.take_dispatched(W2) == [(11, 1, 1)], "it ends at last"
+
+
+def test_the_hold_is_longer_when_messages_wait(core):
+    back(core)
+    core.submit(C, [1])
+    core.worker(W2, 23)
+    core.wait(HOLD_SECONDS / 2)
+    core.scheduler.restart_hold.extend(core.now)
+    core.wait(HOLD_SECONDS - 0.001)
+    assert core.take() == []
+    core.wait(0.002)
+    assert core.take_dispatched(W2) == [(11, 1, 1)]
+
+
 def test_the_free_worker_comes_first(core):
     back(core)
     core.submit(C, [1, 2])
