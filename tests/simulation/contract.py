@@ -31,9 +31,27 @@ from .trace import SimulationError, Trace
 class Contract:
     """The contract of one scheduler, from its start to its end."""
 
-    def __init__(self, core: Scheduler, incarnation: int, trace: Trace, taken: Callable[[TaskId], None]) -> None:
-        """`incarnation` is the scheduler's; `taken` is called with what is taken away from a worker that does not
-        answer."""
+    def __init__(
+        self,
+        core: Scheduler,
+        incarnation: int,
+        trace: Trace,
+        taken: Callable[[TaskId], None],
+        *,
+        has_duplicates: bool = False,
+    ) -> None:
+        """
+        Args:
+            core: the core.
+            incarnation: the scheduler's.
+            trace: counts what was checked.
+            taken: called with what is taken away from a worker that does not answer.
+            has_duplicates: whether the network may deliver a message twice.
+        """
+        self._incarnation = incarnation
+        self._has_duplicates = has_duplicates
+        self._submitted_ids: dict[bytes, set[int]] = {}
+        """The plain rows that a client has submitted since its last hello, by route."""
         self._has_environments = False
         """Whether a function named an environment. Then a worker may not run tasks of the highest rank."""
         self._core = core
@@ -153,6 +171,11 @@ class Contract:
         if client is None or any(number not in client.functions for number in event.functions):
             return
         self._names[event.route] = client.incarnation
+        if not event.inputs and not event.keep and not self._has_duplicates:
+            submitted = self._submitted_ids.setdefault(event.route, set())
+            twice = submitted.intersection(event.ids)
+            self._expect(not twice, "submitted twice after one hello", client.name, sorted(twice)[:5])
+            submitted.update(event.ids)
         self._objects.kept_earlier([(client.incarnation, each) for each in event.keep_earlier if _knows(client, each)])
         for row, (task_id, inputs) in enumerate(zip(event.ids, inputs_of(event))):
             # A known row does not count twice. But a row that was answered in this very step counts again.
@@ -281,6 +304,7 @@ class Contract:
             self._agent_routes.add(event.route)
             self._resources[event.incarnation] = event.resources
         elif event.role == events.CLIENT:
+            self._submitted_ids.pop(event.route, None)
             known = self._core.tables.clients.find(event.incarnation)
             if known is None:
                 self._returning.note_hello(event, self._trace.now)
@@ -290,6 +314,10 @@ class Contract:
                     self._open.setdefault((event.incarnation, task_id), [task.options])
         if event.role != events.WORKER:
             return
+        known_worker = self._workers.get(event.route)
+        if known_worker is not None and known_worker.incarnation == event.incarnation:
+            if event.scheduler not in (0, self._incarnation):
+                return  # sent before the welcome: it changes nothing
         for route, worker in list(self._workers.items()):
             if worker.incarnation == event.incarnation:
                 self._lose(route, is_blamed=False)

@@ -86,7 +86,10 @@ class SchedulerHost:
         self._is_stepping = False
         self._identity = Identity(self._chance.getrandbits(62) | 1, "0.0.0")
         self.core = self._new_core()
-        self._contract = Contract(self.core, self._identity.incarnation, self._trace, self.taken)
+        has_duplicates = self._network.link_faults.duplicated_share > 0
+        self._contract = Contract(
+            self.core, self._identity.incarnation, self._trace, self.taken, has_duplicates=has_duplicates
+        )
         self._network.listener = self
         self._wake_at = 0.0
         self._watch_deadline()

@@ -11,7 +11,7 @@ HOLD_SECONDS = 1.0
 """Seconds from the first client that reconnects, and from the last moment at which messages had to wait. Workers try to
 connect every 250 ms, and check for a connection every 200 ms."""
 
-MOST_HOLD_SECONDS = 10.0
+MOST_HOLD_SECONDS = 30.0
 """The longest hold, for a scheduler that is too slow for the messages of its peers."""
 
 

@@ -42,7 +42,7 @@ def test_the_hold_lasts_until_no_message_waits(core):
     back(core)
     core.submit(C, [1])
     core.worker(W2, 23)
-    for _ in range(30):
+    for _ in range(70):
         core.wait(HOLD_SECONDS / 2)
         core.scheduler.restart_hold.extend(core.now)
     assert core.take_dispatched(W2) == [(11, 1, 1)], "it ends at last"
