@@ -534,14 +534,6 @@ MUTATIONS = (
         results.ResultHandler, "_keep_early", "is_over = ", "is_over = True or ",
     ),
     Mutation(
-        "end the hold after a restart although messages wait",
-        restart_hold.RestartHold, "extend", "if self._held:", "if False:",
-    ),
-    Mutation(
-        "lose the tasks that a worker began before its second hello",
-        welcome.Welcomes, "welcome_worker", "event.scheduler not in (0, self._incarnation)", "False",
-    ),
-    Mutation(
         "dispatch resubmitted tasks at once after a restart",
         restart_hold.RestartHold, "hold", "self._dispatcher.pause(client, PAUSE_RESTART_HOLD)", "pass",
     ),

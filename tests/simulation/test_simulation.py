@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.simulation import gang_plan, load_plan, nested_plan
+from tests.simulation import gang_plan, load_plan, nested_plan, restart_plan
 from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.run import run_seed, run_seeds
 from tests.simulation.scheduler_host import FIRST_KEY_SEED
@@ -18,6 +18,7 @@ SEEDS = 60
 GANG_SEEDS = 20
 LOAD_SEEDS = 4
 NESTED_SEEDS = 20
+RESTART_SEEDS = 20
 CHUNK = 20
 
 
@@ -55,6 +56,13 @@ def test_no_task_that_wants_much_waits_long(first: int) -> None:
     figures, failures = run_seeds(range(first, first + LOAD_SEEDS))
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["bounded waits"] >= LOAD_SEEDS
+
+
+@pytest.mark.parametrize("first", range(restart_plan.FIRST_SEED, restart_plan.FIRST_SEED + RESTART_SEEDS, CHUNK))
+def test_no_task_runs_twice_over_restarts(first: int) -> None:
+    figures, failures = run_seeds(range(first, first + CHUNK))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["executions"] > 1000
 
 
 @pytest.mark.parametrize(("seed", "what"), REGRESSIONS)
