@@ -56,6 +56,8 @@ class WorkerConversation:
     dispatched: set[Name] = field(init=False, default_factory=set)
     answers: dict[Name, Answer] = field(init=False, default_factory=dict)
     """Answers by task, also of tasks that no check waits for."""
+    finished: set[Name] = field(init=False, default_factory=set)
+    """Tasks that a hello has named as ended: their results come once more."""
     twice: set[Name] = field(init=False, default_factory=set)
     no_text: list[str] = field(init=False, default_factory=list)
     """Texts that are not valid UTF-8."""
@@ -172,7 +174,8 @@ class WorkerConversation:
                 continue
             must(outcome in OUTCOMES, f"outcome {outcome}")
             if name in self.answers:
-                self.twice.add(name)
+                if name not in self.finished:  # after such a hello it answers once more
+                    self.twice.add(name)
                 continue
             self.answers[name] = Answer(outcome, payload, results)
             if self._is_text(outcome) and not _is_utf8(payload):
@@ -422,9 +425,8 @@ class WorkerConversation:
             queued = self._dispatch(2)
             listener.say("helloWanted")
             hello = self._hello_again()
-            running = hello.fields["running"]
-            rows = range(len(running["ids"]))
-            names = [tuple(running[field][row if len(running[field]) > 1 else 0] for field in running) for row in rows]
+            named = _named(hello)
+            names = named[: len(named) - hello.fields["finished"]]
             must(names == [slow], f"`running` names {names}")
         listener.epoch += 1
         listener.welcome()
@@ -441,6 +443,8 @@ class WorkerConversation:
         hello = self.listener.expect("hello")
         check_hello(hello, "worker")
         must(hello.fields["incarnation"] == self.hello.fields["incarnation"], "its incarnation has changed")
+        named = _named(hello)
+        self.finished.update(named[len(named) - hello.fields["finished"] :])
         return hello
 
     def _connection_lost(self) -> None:
@@ -470,6 +474,13 @@ class WorkerConversation:
             # Another process may: an agent replaces each process that ends.
             again = [hello.fields["incarnation"] for hello in self.listener.take("hello")]
             must(self.hello.fields["incarnation"] not in again, "it sent the hello again")
+
+
+def _named(hello: Received) -> list[Name]:
+    """The tasks that a hello names."""
+    running = hello.fields["running"]
+    rows = range(len(running["ids"]))
+    return [tuple(running[field][row if len(running[field]) > 1 else 0] for field in running) for row in rows]
 
 
 def _is_utf8(text: bytes) -> bool:
