@@ -54,7 +54,9 @@ def check_priorities(
         least: dict[object, Rank] = {}
         for row, name in enumerate(zip(effect.clients, effect.ids)):
             if name in submitted and not effect.booking_of(row):  # else its worker may have been reserved for it
-                share, given = share_of(name[0]), rank(submitted[name][-1])
+                # Its present rank, which may be higher than the submitted one: that of a task that reads its result.
+                _, depth, priority = effect.row_options.get(row, (0, 0, 0))
+                share, given = share_of(name[0]), (priority, depth)
                 least[share] = min(given, least.get(share, given))
         for (share, waiting_rank, capabilities), name in kinds.items():
             if share in least and waiting_rank > least[share] and serves(worker, capabilities):

@@ -163,6 +163,14 @@ class Options:
         self.rank = (priority << 32) + depth
         """The order of tasks: a higher number goes first. Priority decides, then depth."""
 
+    def with_priority(self, priority: int) -> "Options":
+        """Return the same options with another priority."""
+        raised = Options()
+        for name in Options.__slots__:
+            setattr(raised, name, getattr(self, name))
+        raised.priority, raised.rank = priority, (priority << 32) + self.depth
+        return raised
+
 
 DEFAULT_OPTIONS = Options()
 

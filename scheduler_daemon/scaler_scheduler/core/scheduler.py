@@ -226,6 +226,7 @@ class Scheduler:
         if self._lease_timer.is_due(now):
             self._leases.expire(now, self._lease_timer.stall_seconds())
             note_late_tasks(self.tables)
+            self.dispatcher.queues.has_news = True  # shares have used more time, and rates have let tasks through
             self._credits.update_all()
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
@@ -281,6 +282,10 @@ class Scheduler:
             dispatcher.run()
         if has_environments:
             self.changes.look(self._clock.now, self._cancellation)
+        if self._graphs.raised:
+            self._cancellation.rebalance(self._graphs.pop_raised())
+        if dispatcher.long_running and dispatcher.queues.has_news and dispatcher.queues:
+            self._cancellation.rebalance(work_stealing.tasks_to_overtake(dispatcher))
         if dispatcher.long_running and len(dispatcher.idle) > dispatcher.gangs.kept_count():
             # The idle workers cannot run the tasks that still wait.
             self._cancellation.rebalance(work_stealing.tasks_to_steal(dispatcher))
@@ -549,7 +554,7 @@ class Scheduler:
             self.outbox.add(effects.Started(client.route, ids))
 
     def _record_start(self, task: Task, worker: Worker, now: float) -> None:
-        self.dispatcher.long_running[worker] = None
+        self.dispatcher.note_long(worker)
         self.tables.history.record_started(task, worker)
         limit = task.options.timeout_seconds
         if limit:

@@ -29,6 +29,7 @@ from scaler_scheduler.core.state.transitions import (
     READY,
     RETRACT,
     UNREADY,
+    WAITING,
 )
 
 CROWDED_SECONDS = 1.0
@@ -49,6 +50,8 @@ class Graphs:
         """When the next node that ends with a value is remembered, in seconds of the monotonic clock."""
         self.unneeded: list[Task] = []
         """Tasks whose kept result no task is going to read."""
+        self.raised: list[Task] = []
+        """Tasks that got a higher priority while they were queued at a worker."""
         self.ready: list[Task] = []
         """Tasks that just became ready and may already run on a worker that has joined again."""
 
@@ -334,9 +337,38 @@ class Graphs:
             if stored.is_missing:
                 task.missing_inputs += 1
                 stored.block(task)
+                producer = stored.producer
+                if producer is not None and producer.options.priority < task.options.priority:
+                    self._raise(producer, task.options.priority)
             bound.append(stored)
         task.inputs = tuple(bound)  # PyPy keeps it in 112 bytes with ten inputs, and a list in 192
         return lost
+
+    def _raise(self, task: Task, priority: int) -> None:
+        """Give an open task, and the tasks that make its inputs, the higher priority of a task that reads its
+        result."""
+        rising = [task]
+        while rising:
+            each = rising.pop()
+            if each.options.priority >= priority:
+                continue
+            if each.state == WAITING:
+                lane = each.client.lane_of(each)
+                lane.remove(each)
+                self._tables.counts.add_waiting(lane, -1, each.options.weight)
+                each.options = each.options.with_priority(priority)
+                self._dispatcher.requeue(each)
+                self._dispatcher.prune(lane)
+            else:
+                each.options = each.options.with_priority(priority)
+                if each.state == DISPATCHED and each.gang is None:
+                    self.raised.append(each)
+            rising += [stored.producer for stored in each.inputs if stored.is_missing and stored.producer is not None]
+
+    def pop_raised(self) -> list[Task]:
+        """Return and forget the tasks that got a higher priority in the queue of a worker."""
+        raised, self.raised = self.raised, []
+        return raised
 
     # ------------------------------------------------------------------------------------------------------------- ends
 

@@ -112,7 +112,7 @@ class Dispatcher:
         self._transfers = transfers
         self._clock = tables.clock
         self._queue_size = queue_size
-        self._has_common_ranks = has_common_ranks
+        self.has_common_ranks = has_common_ranks
         """Whether a higher rank goes first across shares."""
 
     # ------------------------------------------------------------------------------------------ what waits, who is free
@@ -212,9 +212,14 @@ class Dispatcher:
                     self._take(worker)
         bookings.forget_if_empty(host)
 
+    def note_long(self, worker: Worker) -> None:
+        """Note that the worker is known to run a long task."""
+        self.long_running[worker] = None
+        self.queues.has_news = True
+
     def mark_busy(self, worker: Worker) -> None:
         """Note that the worker resumes a suspended task, so it may be busy for long."""
-        self.long_running[worker] = None
+        self.note_long(worker)
         if worker.task_count:
             self._bookings.take_aside(worker)
         if worker.is_ready and worker.task_count and worker not in self.partial:
@@ -263,7 +268,7 @@ class Dispatcher:
         if len(by_share) == 1:
             for share, queue in list(by_share.items()):
                 self._run_share(share, queue, queue.ranks[::-1], is_alone=True)
-        elif self._has_common_ranks:
+        elif self.has_common_ranks:
             for rank in sorted({rank for queue in by_share.values() for rank in queue.ranks}, reverse=True):
                 self._run_shares({share: [rank] for share, queue in by_share.items() if rank in queue.by_rank})
         else:
@@ -806,6 +811,18 @@ class Dispatcher:
         if not lane.waiting and lane.client.lanes.get(lane.key) is lane:  # else this run passes over tasks of it
             del lane.client.lanes[lane.key]
         return None
+
+    def waits_for_worker(self, lane: Lane) -> bool:
+        """Whether the lane's next task could begin if a worker was free: its share, its limits and some host have room
+        for it."""
+        if not lane.waiting or lane.client.share.room <= 0:
+            return False
+        if lane.limits and self._task_limits.ready_at(lane.limits) > self._clock.now:
+            return False
+        if not lane.resources or lane.gang_size:
+            return True
+        hosts = self._bookings.with_free(lane.resources)
+        return hosts is None or any(host.has_amounts(lane.resources, lane) for host in hosts)
 
     def prune(self, lane: Lane) -> None:
         """Drop tasks at the lane's front that no longer wait. Otherwise they would stay until a worker can take tasks

@@ -45,6 +45,9 @@ class ShareQueues:
         self.parked: dict[Lane, None] = {}
         """Queued lanes that no run looks at, because no host has the resources that they ask for, free or not. They are
         in no share's queue, so that no run of the dispatcher pays for them."""
+        self.has_news = False
+        """Whether a lane was queued, or a worker was found to run a long task, since queued tasks were compared with
+        waiting ones."""
         self.virtual_ns = 0.0
         """The virtual time of the share that was served last while others waited too, or that waited last. A share that
         begins to wait has at least this."""
@@ -69,6 +72,7 @@ class ShareQueues:
             share.start_at(self.virtual_ns)
             queue = self.by_share[share] = RankedLanes()
         queue.append(lane)
+        self.has_news = True
 
     def remove(self, lane: Lane) -> None:
         """Take a lane out."""

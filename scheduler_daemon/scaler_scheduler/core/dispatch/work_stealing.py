@@ -1,16 +1,18 @@
-"""Work stealing: which queued tasks to take back when workers are idle and no task waits. Reads state, returns choices.
+"""Which queued tasks to take back: when workers are idle and no task waits (work stealing), and when tasks wait that go
+before them. Reads state, returns choices.
 
-Prefetch leaves little to balance: only tasks queued behind a task that runs longer than its function's mean. Workers
-that reported a long task have such queues. A worker cannot report it if its task holds the GIL, or if its process is
+Prefetch leaves little to take back: only tasks queued behind a task that runs longer than its function's mean. Workers
+that reported a long task have such queues, and get no more until this task has ended. So nothing goes back and forth
+between a queue and a lane. A worker cannot report it if its task holds the GIL, or if its process is
 stopped, and then it cannot give tasks back either. In this case its agent reports, and the tasks are reassigned.
 """
 
 from collections.abc import Iterable
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers
-from scaler_scheduler.core.state.records import Task, Worker
+from scaler_scheduler.core.state.records import Lane, Task, Worker, lane_key
 from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_BALANCE, NO_INTENT
 
 SILENT_CHECKS = 2
@@ -26,6 +28,9 @@ scheduler sends the worker an echo."""
 IDLE_QUIET_CHECKS = 15
 """The same for a worker without tasks. It sends a heartbeat every ten seconds."""
 
+MAX_LANES = 64
+"""At most so many waiting lanes are compared with queued tasks."""
+
 
 def tasks_to_steal(dispatcher: Dispatcher) -> list[Task]:
     """Return tasks that idle workers should get."""
@@ -38,6 +43,31 @@ def tasks_to_steal(dispatcher: Dispatcher) -> list[Task]:
         else:
             chosen += _share(worker, dispatcher.idle)
     return chosen
+
+
+def tasks_to_overtake(dispatcher: Dispatcher) -> list[Task]:
+    """Return tasks that are queued behind a long task, and that come after waiting tasks which no free worker can run.
+    They wait again in their lanes, where shares, ranks and turns decide."""
+    dispatcher.queues.has_news = False
+    lanes = [lane for lane in islice(dispatcher.queues.lanes(), MAX_LANES) if dispatcher.waits_for_worker(lane)]
+    chosen: list[Task] = []
+    for worker in dispatcher.long_running if lanes else ():
+        if worker.running or worker.unclaimed:
+            able = [lane for lane in lanes if worker.can_serve(lane.capabilities, lane.kind)]
+            chosen += [
+                task for task in queued_tasks(worker) if any(_goes_before(each, task, dispatcher) for each in able)
+            ]
+    return chosen
+
+
+def _goes_before(lane: Lane, task: Task, dispatcher: Dispatcher) -> bool:
+    """Whether the next task of a waiting lane would be dispatched before this one, if this one waited too."""
+    rank, share, other = task.options.rank, lane.client.share, task.client.share
+    if lane.rank != rank and (share is other or dispatcher.has_common_ranks):
+        return lane.rank > rank
+    if share is other:  # lanes of one rank take turns
+        return lane.client is not task.client or lane.key != lane_key(task.options, task.function.kind)
+    return share.virtual_ns <= other.virtual_ns
 
 
 def tasks_of_silent_workers(workers: Iterable[Worker], idle: FreeWorkers) -> list[list[Task]]:

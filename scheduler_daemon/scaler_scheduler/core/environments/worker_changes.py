@@ -94,7 +94,6 @@ class WorkerChanges:
 
     def __init__(self, core: CoreState, supply: EnvironmentSupply) -> None:
         self._tables = core.tables
-        self._task_limits = core.task_limits
         self._bookings = core.bookings
         self._dispatcher = core.dispatcher
         self._dispatcher.host_choice.could_change = self._could_change_at_once
@@ -219,11 +218,7 @@ class WorkerChanges:
         """The waiting tasks that no idle worker can run, by environment."""
         demands: dict[str, Demand] = {}
         for lane in self._dispatcher.queues.lanes():
-            if not lane.waiting or lane.client.share.room <= 0:
-                continue
-            if lane.limits and self._task_limits.ready_at(lane.limits) > self._tables.clock.now:
-                continue  # it does not wait for a worker
-            if not self._has_room(lane):
+            if not self._dispatcher.waits_for_worker(lane):
                 continue
             function = self._dispatcher.next_function(lane)
             if function is None or self._is_served(lane):
@@ -248,14 +243,6 @@ class WorkerChanges:
         if kept is not None:
             count += sum(worker.can_serve(lane.capabilities, lane.kind) for worker in kept.host.aside)
         return count > 0
-
-    def _has_room(self, lane: Lane) -> bool:
-        """Whether a host has the resources of the lane's next task free, perhaps without idle workers. Else the task
-        would not begin after a change, and the worker would change again for other tasks."""
-        if not lane.resources or lane.gang_size:
-            return True
-        hosts = self._bookings.with_free(lane.resources)
-        return hosts is None or any(host.has_amounts(lane.resources, lane) for host in hosts)
 
     def _is_there_room(self, worker: Worker, lane: Lane) -> bool:
         """Whether the lane's next task could begin on the worker's host, perhaps without idle workers. If the lane has

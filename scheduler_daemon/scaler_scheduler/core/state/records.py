@@ -481,6 +481,21 @@ class Lane:
     def pop_requeued(self) -> None:
         """Remove the requeued task with the lowest id."""
         del self.requeued[heappop(self._order)]
+        self._skip_removed()
+
+    def remove(self, task: Task) -> None:
+        """Remove a requeued task, which goes to another lane. The heap may keep its id."""
+        del self.requeued[task.id]
+        self._skip_removed()
+
+    def _skip_removed(self) -> None:
+        while self._order and self._order[0] not in self.requeued:
+            heappop(self._order)
+
+
+def lane_key(options: Options, kind: str) -> LaneKey:
+    """Return the key of the lane for tasks with these options and this kind of functions."""
+    return options.rank, options.capabilities, kind, options.limits, options.resources, options.gang_size
 
 
 PAUSE_SLOW_CONSUMER = 1
@@ -668,7 +683,7 @@ class Client:
 
     def lane(self, options: Options, kind: str) -> Lane:
         """Return the lane for these options and this kind of functions. It is made if it does not exist."""
-        key = options.rank, options.capabilities, kind, options.limits, options.resources, options.gang_size
+        key = lane_key(options, kind)
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = Lane(self, *key)

@@ -151,7 +151,7 @@ def test_other_options_do_not_follow(core):
     event.keep = array("B", [events.KEEP_BOTH])
     later = submit_event(C, [3], [1], [b"x"], ())
     later.inputs, later.input_counts = array("q", [2]), array("I", [1])
-    later.options = events.Options(priority=3)
+    later.options = events.Options(priority=-3)  # a higher one would be that of its input too
     core.feed(event, later)
     assert dispatched(core) == [(W, [2])]
     end(core, 2)
