@@ -54,11 +54,14 @@ INFINITY = float("inf")
 class Demand:
     """Waiting tasks of one environment that no idle worker can run."""
 
-    __slots__ = ("environment", "lanes", "workers")
+    __slots__ = ("environment", "gangs", "lanes", "workers")
 
     def __init__(self, environment: str) -> None:
         self.environment = environment
         self.lanes: list[Lane] = []
+        self.gangs: list[Lane] = []
+        """Lanes of gangs without the reservation. Their environment is prepared, and no worker changes for them: several
+        gangs would take the same workers from one another for ever."""
         self.workers = 0
         """How many workers they are worth."""
 
@@ -227,7 +230,10 @@ class WorkerChanges:
             demand = demands.get(environment)
             if demand is None:
                 demand = demands[environment] = Demand(environment)
-            demand.add(lane, function.mean_ns)
+            if lane.gang_size and self._dispatcher.gangs.lane is not lane:
+                demand.gangs.append(lane)
+            else:
+                demand.add(lane, function.mean_ns)
         return demands
 
     def _is_served(self, lane: Lane) -> bool:
@@ -273,6 +279,10 @@ class WorkerChanges:
         environment = demand.environment
         coming = self._coming(environment)
         wanted = demand.workers - coming
+        if demand.gangs:
+            for worker in self._tables.workers:
+                if self._can_change(worker, demand):
+                    self._is_ready(worker, environment, now)  # else its agent is asked to prepare the environment
         for worker in [*self._dispatcher.idle, *self._aside(demand)]:
             if wanted <= 0:
                 return
@@ -369,7 +379,8 @@ class WorkerChanges:
         if worker.is_unreachable or worker.unclaimed or worker.suspended:
             return False
         return any(
-            self._could_serve(worker, demand.environment, lane, split_kind(lane.kind)[0]) for lane in demand.lanes
+            self._could_serve(worker, demand.environment, lane, split_kind(lane.kind)[0])
+            for lane in [*demand.lanes, *demand.gangs]
         )
 
     def _is_wanted(self, worker: Worker, demand: Demand) -> bool:

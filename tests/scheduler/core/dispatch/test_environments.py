@@ -18,6 +18,7 @@ from tests.scheduler.core.harness import (
     dispatched,
     resolved,
     rows_of,
+    submit_event,
     warnings_of,
 )
 
@@ -31,6 +32,7 @@ from scaler_scheduler.core.environments.worker_changes import (
 )
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.state.environments import CLIENT_ENVIRONMENTS, EnvironmentTable
+from scaler_scheduler.core.state.records import AgentEnvironment
 
 HELPERS, PACKAGE = b"def helper(): ...", b"VERSION = 1"
 W3 = b"worker 3"
@@ -646,3 +648,51 @@ def test_a_worker_changes_if_a_suspended_task_has_what_is_reserved(core: Core) -
     core.wait(0.1)
     core.wait(TURN_SECONDS)
     assert [sent[3] for sent in core.take() if sent[0] == "change worker"] == [other]
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.03, 0.06])
+def test_workers_change_for_one_gang_after_another(core: Core, seconds: float) -> None:
+    """Gangs of several environments wait, and each needs most workers. They do not take workers from one another, also
+    while changes take time."""
+    able = frozenset([("linux", 1)])
+    core.agent(A, 33, environments=1, platform="linux")
+    core.client(C, 11)
+    names = ["", *[declare(core, tag=b"%d" % number) for number in range(3)]]
+    for number, name in enumerate(names):
+        core.function(C, number + 1, b"f%d" % number, environment=name)
+        agent = core.scheduler.tables.agents.find(33)
+        assert agent is not None
+        agent.environments[name] = AgentEnvironment()
+        agent.environments[name].is_ready = True
+    for number, name in enumerate(["", "", "", *5 * [names[2]]]):
+        core.worker(
+            b"first %d" % number, 100 + number, agent=33, kinds=["cloudpickle"], environment=name, capabilities=able
+        )
+    gangs = [submit_event(C, [10 * (number + 1)], [number + 1], [b""], ()) for number in range(4)]
+    for each, size, priority in zip(gangs, (6, 6, 6, 5), (0, 0, 1, -3)):
+        each.options = events.Options(gang_size=size, priority=priority, capabilities=able)
+    core.feed(*gangs)
+    orders: list[tuple[float, int, str]] = []
+    changes = ended = 0
+    for _ in range(1000):
+        for sent in core.take():
+            if sent[0] == "change worker":
+                orders.append((core.now + seconds * (1 + changes % 3), sent[2], sent[3]))
+                changes += 1
+            elif sent[0] == "dispatch":
+                core.results(sent[1], [row[:3] for row in sent[2]], MILLISECOND)
+                ended += len(sent[2])
+        for order in [each for each in orders if each[0] <= core.now]:
+            orders.remove(order)
+            _, worker, name = order
+            old = core.scheduler.tables.workers.find(worker)
+            assert old is not None
+            core.goodbye(old.route)
+            new = worker + 1000
+            core.worker(b"later %d" % new, new, agent=33, kinds=["cloudpickle"], environment=name, capabilities=able)
+        if ended == 23:
+            break
+        core.wait(0.01)
+    core.take()
+    assert ended == 23
+    assert changes <= 4 * 8
