@@ -791,6 +791,9 @@ class Dispatcher:
             else:
                 worker = self.idle.newest(capabilities, kind)
                 worker = worker or self.partial.oldest(capabilities, kind, self._reserved)
+        if worker is None and self.gangs.held_back:
+            is_known = function.mean_ns >= 0 and not (lane.requeued and lane.first_requeued.is_node)
+            worker = self.gangs.backfill(lane, cost if is_known else INFINITY, self._clock.now)
         if worker is not None:
             self._take(worker)
         return worker

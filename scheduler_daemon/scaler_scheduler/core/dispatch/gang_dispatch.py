@@ -2,7 +2,8 @@
 
 All members of a gang are dispatched in one step, each to an idle worker, or none is. So no gang holds workers while it
 waits for others, and gangs cannot block one another. One gang at a time has a reservation: idle workers that can run
-its members get no other tasks until enough are idle. So many small tasks do not starve it.
+its members get no other tasks until enough are idle. So many small tasks do not starve it. Only a task that surely ends
+before the gang can begin runs on such a worker meanwhile (EASY backfill: Lifka, 1995).
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ from scaler_scheduler.core.dispatch.bookings import Bookings, Host
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need
 from scaler_scheduler.core.dispatch.host_choice import never
 from scaler_scheduler.core.dispatch.near_data import INFINITY
+from scaler_scheduler.core.dispatch.prefetch import TARGET_NS
 from scaler_scheduler.core.events import CPUS, UNIT
 from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.shares import Share
+from scaler_scheduler.core.state.transitions import RUNNING
 from scaler_scheduler.core.state.workers import WorkerTable
 
 SHORT_SECONDS = 1.0
 """A reservation for which there are too few workers is given up after this time. A worker that changes its environment
 is away for less."""
+
+BACKFILL_FACTOR = 4
+"""A worker that is kept for a gang runs a task of so much less time than the gang waits at least: run times vary."""
 
 
 class GangReservation:
@@ -64,6 +70,11 @@ class GangReservation:
 
         self._short_since = INFINITY
         """Since when there are too few workers for the gang with the reservation."""
+        self._refused: dict[Share | None, int] = {}
+        """The ranks of tasks that got no worker of the gang's in the present run, by share, or of all."""
+        self._waits_until: float | None = None
+        """The earliest time at which the gang may begin, in seconds of the monotonic clock; None: not yet estimated in
+        the present run."""
         self._places: list[tuple[Host, int]] | None = None
         """The hosts for the gang's members in the present run, with the number of members; None: not chosen yet."""
 
@@ -161,6 +172,49 @@ class GangReservation:
             self.held_back.append(worker)
         return True
 
+    def backfill(self, lane: Lane, cost_ns: float, now: float) -> Worker | None:
+        """Return a worker that is kept for the gang, and that may run tasks of the lane meanwhile: a dispatch of them
+        surely ends before the gang can begin.
+
+        Args:
+            lane: the lane. It asks for no resources.
+            cost_ns: nanoseconds of its next task; infinity: not known. Then tasks of lower ranks wait too.
+            now: seconds of the monotonic clock.
+        """
+        share = None if self._has_common_ranks else lane.client.share
+        if not self.held_back or lane.rank < self._refused.get(share, lane.rank):
+            return None
+        if self._waits_until is None:
+            self._waits_until = self._earliest_begin(now)
+        if now + (BACKFILL_FACTOR * cost_ns + TARGET_NS) / 1e9 > self._waits_until:
+            self._refused[share] = lane.rank
+            return None
+        for worker in self.held_back:
+            if worker.can_serve(lane.capabilities, lane.kind):
+                self.held_back.remove(worker)
+                return worker
+        return None
+
+    def _earliest_begin(self, now: float) -> float:
+        """Estimate when enough workers are free for the gang, at the earliest. A task that runs for longer than expected
+        is expected to take as long again as it is late."""
+        lane = self.lane
+        assert lane is not None
+        seconds: list[float] = []
+        for worker in self._workers:
+            if worker in self._idle or worker in self.held_back or worker.is_retiring or worker.is_unreachable:
+                continue
+            if worker.can_serve(lane.capabilities, lane.kind):
+                running = [
+                    abs(task.cost / 1e9 - (now - began))
+                    for task, began in worker.started_at.items()
+                    if task.state == RUNNING
+                ]
+                seconds.append(max(running, default=0.0))
+        able = (worker for worker in self._idle if worker.can_serve(lane.capabilities, lane.kind))
+        lacking = 1 if lane.resources else lane.gang_size - len(self.held_back) - sum(1 for _ in able)
+        return now + (sorted(seconds)[lacking - 1] if 0 < lacking <= len(seconds) else 0.0)
+
     def release(self) -> None:
         """Put the workers that were held back into the list of idle workers again."""
         self.is_holding = False
@@ -170,7 +224,8 @@ class GangReservation:
     def end_run(self) -> None:
         """Forget what was chosen for one run of the dispatcher."""
         self.release()
-        self._places = None
+        self._places = self._waits_until = None
+        self._refused.clear()
 
     def _candidates(self, lane: Lane) -> list[Worker]:
         """Return idle workers that the lane's next gang may get, as many as it lacks beside those held back."""
