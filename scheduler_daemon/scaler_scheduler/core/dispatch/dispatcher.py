@@ -646,6 +646,9 @@ class Dispatcher:
         if near is not None and not away:
             return worker
         lane.pop_requeued()
+        if lane in self._bookings.reservations:  # the task waits for more than room on a host
+            self._bookings.cancel(lane)
+            self.settle()
         if near is None or self._has_enough_tasks(away, worker):
             self._passed.append(task)
         else:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 from tests.scheduler.core.data.test_graphs import KEEP, NAME, NO, C, forget, run, submit
 from tests.scheduler.core.data.test_host_results import SIZE, fetched, store
+from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch import transfers
 from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
+from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.dispatch.transfers import (
     GRACE_SECONDS,
     QUEUE_SECONDS,
@@ -374,3 +378,37 @@ def test_an_agent_comes_back_to_a_worker_that_reads_a_file_of_its_host(core):
         run(core, worker(number), 2 + number)
     forget(core, 1)
     assert {sent[1] for sent in core.take() if sent[0] == "forget objects"} >= {agent(0), agent(1)}
+
+
+def test_a_task_that_waits_for_its_file_keeps_no_workers(core):
+    """Enough tasks wait for the file on the host. Another task gets the workers that were reserved meanwhile."""
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    for number in range(2):
+        data = DataAddress(f"tcp://host{number}:1", "", "t")
+        route, host = agent(number), f"host{number}"
+        core.feed(
+            events.Hello(route, 1, events.AGENT, 31 + number, 0, "", "", host, 1, "a", data=data, slots=1 + number)
+        )
+        core.worker(worker(number), 51 + number, agent=31 + number)
+        if not number:
+            submit(core, [(1, [], KEEP)])
+            store(core, worker(0), 1)
+    core.worker(worker(2), 53, agent=32)
+    core.take()
+    both = events.Options(resources=(("cpus", 2000),))
+    core.submit(C, [5], resources=both.resources)
+    [(busy, rows)] = [sent[1:3] for sent in core.take() if sent[0] == "dispatch"]
+    reader = submit_event(C, [10], [1], [b"x"], ())
+    reader.inputs, reader.input_counts, reader.options = array("q", [1]), array("I", [1]), both
+    core.feed(reader)
+    core.wait(PATIENCE_SECONDS)
+    core.submit(C, [20], priority=-1, resources=both.resources)
+    assert len(core.scheduler.bookings.reservations) == 1
+    stored = core.scheduler.tables.clients.find(NAME).objects[1]
+    core.scheduler.transfers.request(stored, core.scheduler.tables.agents.find(32))
+    [transfer] = core.scheduler.transfers
+    transfer.tasks = WAITING_TASKS
+    core.take()
+    core.results(busy, [row[:3] for row in rows])
+    assert [row[1] for sent in core.take() if sent[0] == "dispatch" for row in sent[2]] == [20]
