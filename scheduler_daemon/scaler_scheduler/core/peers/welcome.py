@@ -188,6 +188,8 @@ class Welcomes:
                 now,
             )
             agents.add(agent)
+            for worker in self._tables.workers.of_agent(agent.incarnation):
+                worker.deadline = max(worker.deadline, deadline)  # the agent's first heartbeat says which ones live
         else:
             agents.reconnect(agent, event.route)
             agent.deadline = deadline

@@ -338,3 +338,16 @@ def test_clients_have_names_for_people(core):
     names = [client.name for client in core.scheduler.tables.clients]
     core.take()
     assert names == ["report.py[77]@desk", f"tasks of {worker.name}", "client[4711]@host"]
+
+
+def test_an_agent_that_joins_late_speaks_for_its_workers(core):
+    """Its worker cannot send heartbeats while its task holds the GIL, and the lease would end before the agent's first
+    heartbeat."""
+    core.worker(W, 22, agent=33)
+    core.wait(core.scheduler.limits.worker_timeout_seconds - 0.5)
+    core.agent(A, 33)
+    core.wait(1)
+    core.take()
+    assert core.scheduler.tables.workers.find(22) is not None
+    core.heartbeat(A, 22)
+    core.take()
