@@ -180,6 +180,8 @@ class HostResults:
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
             self.discard_file_of(agent, incarnation, task_id)
+        else:
+            worker.unwanted_files.append((incarnation, task_id))
 
     def reconcile_files(self, agent: Agent, names: Iterable[TaskAttempt], is_new: bool) -> None:
         """Remove files that do not count on the host of an agent that has joined.
@@ -191,7 +193,11 @@ class HostResults:
             and they are removed. If it knew the agent, a request to remove a file may be lost.
         """
         removed: list[tuple[int, int]] = []
-        for incarnation, task_id, _ in names:
+        files = [(incarnation, task_id) for incarnation, task_id, _ in names]
+        for worker in self._tables.workers.of_agent(agent.incarnation):
+            files += worker.unwanted_files
+            worker.unwanted_files.clear()
+        for incarnation, task_id in dict.fromkeys(files):
             if is_new and not self._may_count(agent, incarnation, task_id):
                 removed.append((incarnation, task_id))
             else:

@@ -247,6 +247,8 @@ class ResultHandler:
             pass
         elif outcome == OUTCOME_STORED:
             if not self._host_results.can_store(task, worker):
+                if self._tables.agents.find(worker.agent) is None:
+                    self._host_results.discard_file(worker, task.client.incarnation, task.id)
                 cause = "its result is out of reach on its host"
                 if task.keep != KEEP_YES or task.since >= worker.agent_until:  # else its agent was expected to join
                     task.failures += 1

@@ -738,6 +738,7 @@ class Worker:
         "takes_followers",
         "tasks",
         "unclaimed",
+        "unwanted_files",
         "usage",
         "user",
         "version",
@@ -761,6 +762,8 @@ class Worker:
     ) -> None:
         self.incarnation = incarnation
         self.agent = agent
+        self.unwanted_files: list[tuple[int, int]] = []
+        """Files of results that do not count, by client and id, which its agent is told to remove when it joins."""
         self.agent_until = 0.0
         """Until when its host agent is expected to join, in seconds of the monotonic clock. 0: the agent has joined, or
         it has none."""

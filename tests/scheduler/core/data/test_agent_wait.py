@@ -200,3 +200,17 @@ def test_results_of_a_chain_that_ended_during_a_restart(core):
     assert core.take() == []
     core.agent(A, AGENT, running=[(NAME, 1, 0), (NAME, 2, 0)])
     assert core.take() == [("resolved", C, [(1, KEPT, b""), (2, KEPT, b"")])]
+
+
+def test_the_file_of_a_result_that_was_out_of_reach_is_removed_when_the_agent_joins(core):
+    """The agent's hello was on its way when the worker wrote the file: it does not name the file."""
+    worker_first(core, 1)
+    core.wait(JOIN_SECONDS + 1)
+    core.take()
+    store(core, W, 1)
+    assert rows_of(core) == [(NAME, 1, 2)]
+    run(core, W, 1, b"small", attempt=2)
+    core.take()
+    core.agent(A, AGENT)
+    core.feed(events.ForgetObjects(C, array("q", [1])))
+    assert ("forget objects", A, [(NAME, 1)]) in core.take()
