@@ -117,8 +117,8 @@ class Host:
         return effects
 
     def echo(self) -> list[Effect]:
-        """Answer the last heartbeat."""
-        return self.receive(HeartbeatEcho(1 << 20))
+        """Answer the last heartbeat. The scheduler knows of no task that the agent's workers hold."""
+        return self.receive(HeartbeatEcho(1 << 20, is_drained=True))
 
     def with_echoes_until(self, seconds: float) -> list[Effect]:
         """Advance the clock as `at` does, with a scheduler that answers every heartbeat."""
@@ -126,7 +126,7 @@ class Host:
         while self.session.deadline() <= 1000.0 + seconds:
             ticked = self.at(self.session.deadline() - 1000.0)
             for beat in only(SendHeartbeat, ticked):
-                ticked += self.receive(HeartbeatEcho(beat.sequence))
+                ticked += self.receive(HeartbeatEcho(beat.sequence, beat.is_retiring and not beat.workers))
             effects += ticked
         self.now = 1000.0 + seconds
         return effects

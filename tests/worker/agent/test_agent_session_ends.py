@@ -222,7 +222,18 @@ def test_the_goodbye_follows_the_workers_last_messages() -> None:
     assert host.receive(HeartbeatEcho(1)) == [], "what it answers was sent before the workers' end"
     beat = last_beat(host.at(0.6))
     assert beat.workers == () and beat.is_retiring
-    assert host.receive(HeartbeatEcho(beat.sequence)) == [Send(Goodbye("SIGTERM")), Exit(0)]
+    assert host.receive(HeartbeatEcho(beat.sequence, is_drained=True)) == [Send(Goodbye("SIGTERM")), Exit(0)]
+
+
+def test_the_goodbye_follows_last_results_that_come_late() -> None:
+    """A worker's connection is slower than the agent's: the scheduler still counts a task as held by the worker."""
+    host = busy_host()
+    assert host.ends(101) == []
+    beat = last_beat(host.at(0.6))
+    assert host.receive(HeartbeatEcho(beat.sequence)) == []
+    later = last_beat(host.at(0.7))
+    assert later.sequence > beat.sequence
+    assert host.receive(HeartbeatEcho(later.sequence, is_drained=True)) == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
 def test_an_echo_of_an_earlier_heartbeat_does_not_count() -> None:
@@ -234,7 +245,7 @@ def test_an_echo_of_an_earlier_heartbeat_does_not_count() -> None:
     late = last_beat(host.at(2.1))
     assert late.workers == ()
     assert host.receive(HeartbeatEcho(early.sequence)) == []
-    assert host.receive(HeartbeatEcho(late.sequence))[-1] == Exit(0)
+    assert host.receive(HeartbeatEcho(late.sequence, is_drained=True))[-1] == Exit(0)
 
 
 def test_an_ending_agent_waits_briefly_for_a_silent_scheduler() -> None:

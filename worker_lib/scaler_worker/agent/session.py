@@ -389,6 +389,8 @@ class AgentSession:
             effects += self._objects.remove_unconfirmed()
         if self._retire_by is not None and echo.is_drained:
             effects += self._end_retired("no task runs any more", now)
+        if self._phase is _Phase.LEAVING and self._link.is_echoed and not echo.is_drained:
+            self._confirm_at = now + CONFIRM_SECONDS  # the scheduler has not read all of the workers' last results
         return effects + self._leave_when_confirmed()
 
     def _on_end_worker(self, order: messages.EndWorker, now: float) -> list[Effect]:
