@@ -387,6 +387,8 @@ class Contract:
         for effect in collected:
             if isinstance(effect, effects.Retract):
                 self._retracted_from(effect)
+            elif isinstance(effect, effects.Stop):  # it goes behind the answers of a gang whose members it stops
+                self._given_up(effect)
         for batch in resolved:
             if batch.route in self._clients:
                 client = self._clients[batch.route].incarnation
@@ -425,8 +427,6 @@ class Contract:
                 self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
             elif isinstance(effect, (effects.Retract, effects.Stop)):
                 self._expect_peer(effect.route, self._workers, "a retract or stop goes to no worker")
-                if isinstance(effect, effects.Stop):
-                    self._given_up(effect)
             elif isinstance(effect, effects.ChangeWorker):
                 changed = self._core.tables.workers.find(effect.worker)
                 is_beside = effect.mode == effects.CHANGE_BESIDE
