@@ -180,6 +180,22 @@ MUTATIONS = (
         bookings.Host, "has_amounts", "0 if kept is None else kept.needs.get(name, 0)", "0",
     ),
     Mutation(
+        "leave tasks in the queue behind a long task though others go first",
+        work_stealing, "tasks_to_overtake", "if worker.running or worker.unclaimed:", "if False:",
+    ),
+    Mutation(
+        "let short tasks wait as long as a gang does",
+        gang_dispatch.GangReservation, "backfill", "if not self.held_back or", "if True or",
+    ),
+    Mutation(
+        "let long tasks take workers that a gang needs soon",
+        gang_dispatch.GangReservation, "backfill", "> self._waits_until", "> INFINITY",
+    ),
+    Mutation(
+        "let gangs that wait take workers from one another",
+        worker_changes.WorkerChanges, "_demands", "if lane.gang_size and", "if False and",
+    ),
+    Mutation(
         "keep workers for a gang on hosts that lack its resources",
         gang_dispatch.GangReservation, "_candidates", "if lane.resources:", "if False:",
     ),

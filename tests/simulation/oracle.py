@@ -238,6 +238,11 @@ class Oracle:
         for key in self._rows.get(name, ()):
             self.cut_off[key] += 1
 
+    def check_waits(self) -> None:
+        """Check that no task waits for longer than the bound of its wait."""
+        for key, at in self.begin_by.items():
+            self._expect(at >= self.trace.now, f"task {key} has not begun within the bound of its wait")
+
     def began(self, worker: str, name: TaskAttempt, payload: bytes) -> Script:
         """Note that a worker begins a task. Returns the task's script."""
         script = self.scripts[key_of(payload)]

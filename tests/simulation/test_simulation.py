@@ -65,6 +65,13 @@ def test_no_task_runs_twice_over_restarts(first: int) -> None:
     assert figures["executions"] > 1000
 
 
+def test_no_task_waits_long_behind_those_that_come_after_it() -> None:
+    figures, failures = run_seeds(range(load_plan.FIRST_JUMP_SEED, load_plan.FIRST_JUMP_SEED + 2 * LOAD_SEEDS))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["bounded waits"] >= LOAD_SEEDS
+    assert figures["changes of workers"] > LOAD_SEEDS
+
+
 @pytest.mark.parametrize(("seed", "what"), REGRESSIONS)
 def test_earlier_faults_stay_fixed(seed: int, what: str) -> None:
     _, failure = run_seed(seed)

@@ -279,6 +279,7 @@ class World:
         while not condition():
             # Not after every step, because the check is long.
             self._run_until(min(end, self.clock.now + 0.25))
+            self.oracle.check_waits()
             if self.clock.now >= end and not condition():
                 raise SimulationError(f"not within {seconds:g} s: {what}; {self._open_work()}")
 
