@@ -196,7 +196,7 @@ class GangReservation:
         return None
 
     def _earliest_begin(self, now: float) -> float:
-        """Estimate when enough workers are free for the gang, at the earliest. A task that runs for longer than expected
+        """Estimate when enough workers are free for the gang, at the earliest. A task that takes longer than expected
         is expected to take as long again as it is late."""
         lane = self.lane
         assert lane is not None

@@ -60,8 +60,8 @@ class Demand:
         self.environment = environment
         self.lanes: list[Lane] = []
         self.gangs: list[Lane] = []
-        """Lanes of gangs without the reservation. Their environment is prepared, and no worker changes for them: several
-        gangs would take the same workers from one another for ever."""
+        """Lanes of gangs without the reservation. Their environment is prepared, and no worker changes for them:
+        several gangs would take the same workers from one another for ever."""
         self.workers = 0
         """How many workers they are worth."""
 
