@@ -191,3 +191,30 @@ def test_a_failed_task_of_a_task(client: Client, combo: SchedulerClusterCombo) -
 def test_futures_of_a_task(client: Client, combo: SchedulerClusterCombo) -> None:
     three = client.submit(add, 1, 2)
     assert client.submit(parent, combo.address, three).result(SECONDS) == 8
+
+
+def test_tasks_read_what_the_task_returned_whatever_the_program_does_with_the_value(client: Client) -> None:
+    """Whether the reader is submitted before the result is read or after it, and whatever its size."""
+    for size in (1, 100_000):
+        task = client.submit(same, [0] * size)
+        graph, literal = client.submit_graph({"a": (same, [0] * size), "b": [0] * size}, ["a", "b"])
+        kept = client.options(keep=True).submit(same, [0] * size)
+        for future in (task, graph, literal, kept):
+            early = client.submit(sum, future)
+            value = future.result(SECONDS)
+            value[0] = 17
+            late = client.submit(sum, future)
+            assert [each.result(SECONDS) for each in (early, late)] == [0, 0], future
+            assert client.map(sum, [(future,), (future,)]) == [0, 0]
+            assert client.get({"s": (sum, future)}, ["s"]) == {"s": 0}
+            assert future.result(SECONDS)[0] == 17  # the same object, as futures of the standard library give
+
+
+def test_tasks_of_an_event_loop_read_what_the_task_returned(combo: SchedulerClusterCombo) -> None:
+    async def run() -> None:
+        async with AsyncClient(combo.address, timeout_seconds=SECONDS) as client:
+            future = client.submit(same, [0, 0])
+            (await future).append(17)
+            assert await client.submit(sum, future) == 0
+
+    asyncio.run(run())

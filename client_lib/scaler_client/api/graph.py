@@ -37,6 +37,7 @@ class GraphPlan:
         graph: a dict of nodes by key.
         keys: the requested keys.
         task: the task that submits the graph; None outside of tasks.
+        gives_futures: whether the application gets the futures of the keys, and may pass them to other tasks.
 
     Raises:
         TypeError: the graph is not a mapping, a key is not hashable, or a node cannot be pickled; the text names it.
@@ -45,7 +46,12 @@ class GraphPlan:
     """
 
     def __init__(
-        self, client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any], task: RunningTask | None
+        self,
+        client: Submitter,
+        graph: Mapping[Any, Any],
+        keys: Iterable[Any],
+        task: RunningTask | None,
+        gives_futures: bool = False,
     ) -> None:
         _check_graph(graph)
         self.keys = _checked_keys(keys)
@@ -53,6 +59,7 @@ class GraphPlan:
         self._io_thread = client._io_thread
         self._parent = None if task is None else task.name
         self._options = client._wire_options(task, None)
+        self._gives_futures = gives_futures or client._keeps_results
         nodes = Nodes(graph)
         wanted = nodes.positions(self.keys)
         self._builder = RowBuilder(client, nodes)
@@ -146,7 +153,8 @@ class GraphPlan:
         if location is None or location < 0:
             value = nodes.values[position]
             if not holds_references(value):
-                return TaskFuture.finished(self._io_thread, value, self._client._serializer)  # type: ignore[arg-type]
+                own_serializer: Any = self._client._serializer
+                return TaskFuture.finished(self._io_thread, value, own_serializer, is_input=self._gives_futures)
             location = self._builder.locations[position] = self._builder.add_literal(value, position)
         rows = self._builder.rows
         future: TaskFuture[Any] = TaskFuture(self._io_thread, rows.functions[rows.numbers[location]], b"")
@@ -175,7 +183,7 @@ class GraphPlan:
 
 def submit_graph(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
     """Submit a graph; returns the futures of the keys. Raises what GraphPlan raises."""
-    plan = GraphPlan(client, graph, keys, client._current_task())
+    plan = GraphPlan(client, graph, keys, client._current_task(), gives_futures=True)
     plan.submit()
     return plan.futures
 

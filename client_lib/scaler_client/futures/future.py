@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures._base
+import contextlib
 import logging
 import re
 import sys
@@ -19,12 +20,13 @@ from concurrent.futures import CancelledError, Future, TimeoutError
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..nested import slot_await, slot_wait, task_host
+from ..pickling.call_rows import IMMUTABLE_TYPES
 from ..pickling.references import Call, InputFailure, ObjectHolder, ObjectRef, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .failure_origin import FailureOrigin, cancellation_text, cancelled_error, input_origin, read_answer
 from .notebook import html_table
 from .profiling import NOT_DONE, ProfilingInfo, profiling_info
-from .result_references import give_result, register
+from .result_references import dump_result, give_result, register
 
 if TYPE_CHECKING:
     from ..pickling.custom_serializer import Serializer
@@ -49,8 +51,14 @@ LockType = type(threading.Lock())
 _log = logging.getLogger(__name__)
 
 
-lazy_lock = threading.Lock()
-"""Held while a future makes its condition or a list. One lock serves all futures, because this is rare and short."""
+lazy_lock = threading.RLock()
+"""Held while a future gets its condition, a list or its result. One lock serves all futures, because this is rare and
+short.
+
+The thread that holds it may run a signal handler, or a `__del__` method, that enters it again. So each block makes what
+it needs first. Then it checks the field and sets it, without a call in between: CPython runs such code only at calls,
+jumps and allocations.
+"""
 
 
 HOLDER_CHECK_SECONDS = 0.05
@@ -131,6 +139,8 @@ class TaskFuture(Future[T]):
     _state: str = PENDING
     _outcome: int = 0
     _answer: Payload | None = None
+    """The bytes of the answer, until they are read. If the application can change what it reads, the bytes stay: tasks
+    that get this future as an argument read what its task returned."""
     _exception: BaseException | None = None
     _lazy_condition: threading.RLock | None = None
     _watchers: Sequence[Any] | None = None
@@ -159,19 +169,25 @@ class TaskFuture(Future[T]):
         self._payload: Call | None = payload
 
     @classmethod
-    def finished(cls, io_thread: FutureOwner, value: T, serializer: Serializer | None) -> TaskFuture[T]:
+    def finished(cls, io_thread: FutureOwner, value: T, serializer: Serializer | None, is_input: bool) -> TaskFuture[T]:
         """Return a future that has its value and belongs to no task.
 
         Args:
             io_thread: the client's.
             value: the value.
             serializer: the client's; None: cloudpickle.
+            is_input: whether other tasks may read it. They read the value as it is now, if it can be pickled.
         """
         future = cls(io_thread, None, None)
         future._result = value
         future._serializer = serializer
+        if is_input and type(value) not in IMMUTABLE_TYPES:
+            with contextlib.suppress(Exception):  # a task that gets the future gets this error
+                future._answer = dump_result(value, serializer, "a literal")
         future._state = FINISHED
         return future
+
+    _can_be_argument = True
 
     # The functions of concurrent.futures use the two properties below.
 
@@ -180,10 +196,11 @@ class TaskFuture(Future[T]):
         # A lock, because the standard library only acquires and releases it. A Condition costs 1 us more.
         condition = self._lazy_condition
         if condition is None:
+            made = threading.RLock()
             with lazy_lock:
+                if self._lazy_condition is None:
+                    self._lazy_condition = made
                 condition = self._lazy_condition
-                if condition is None:
-                    condition = self._lazy_condition = threading.RLock()
         while self._is_finishing and self._state not in _DONE_STATES:
             time.sleep(0)  # the I/O thread is about to set the state, in `resolve` or `fail`
         return condition
@@ -322,13 +339,12 @@ class TaskFuture(Future[T]):
         if self._state in _DONE_STATES:
             _run_callback(fn, self)
             return
-        callbacks = self._done_callbacks
-        if callbacks is None:
+        if self._done_callbacks is None:
+            made: list[Callable[[Any], object]] = []
             with lazy_lock:
-                callbacks = self._done_callbacks
-                if callbacks is None:
-                    callbacks = self._done_callbacks = []
-        callbacks.append(fn)
+                if self._done_callbacks is None:
+                    self._done_callbacks = made
+        self._done_callbacks.append(fn)
         self.watch(self._io_thread.schedule_callbacks)
 
     def watch(self, watcher: Watcher) -> None:
@@ -349,9 +365,11 @@ class TaskFuture(Future[T]):
         As `watch(give_result)`, but all such futures share one tuple of watchers (benchmarks/chains.py).
         """
         with lazy_lock:
-            is_first = self._watchers is None
-            if is_first:
+            if self._watchers is None:
                 self._watchers = _READ
+                is_first = True
+            else:
+                is_first = False
         if not is_first:
             self._add_watcher(give_result)
         if self._state in _DONE_STATES:
@@ -541,11 +559,12 @@ class TaskFuture(Future[T]):
 
     def _add_watcher(self, watcher: Any) -> None:
         watchers = self._watchers
-        if not isinstance(watchers, list):
+        while type(watchers) is not list:
+            made = list(watchers or ())
             with lazy_lock:
+                if self._watchers is watchers:
+                    self._watchers = made
                 watchers = self._watchers
-                if not isinstance(watchers, list):
-                    watchers = self._watchers = list(watchers or ())
         watchers.append(watcher)
 
     def _load_answer(self) -> None:
@@ -555,21 +574,30 @@ class TaskFuture(Future[T]):
             return
         origin = self.failure_origin if self._outcome else None
         result, exception = read_answer(function, self._outcome, answer, f"{self._task_name()}#{self.task_id}", origin)
-        # Unpickling runs user code, so it happens without the lock. If two threads unpickle, the first result counts.
-        if self._reference is not None:
-            give_result(self)  # before the bytes are dropped
+        self._set_loaded(function, result, exception)
+
+    def _set_loaded(self, function: Function, result: Any, exception: BaseException | None) -> None:
+        """Take what the answer holds. It was unpickled without the lock, because this runs user code. If two threads
+        have unpickled it, the first result counts."""
+        keeps_bytes = self._can_be_argument and function.named_function is None
+        if exception is None and type(result) in IMMUTABLE_TYPES:
+            keeps_bytes = False
+        if not keeps_bytes and self._reference is not None:
+            give_result(self)
+        origin = self.failure_origin
+        if origin is not None:  # keep it for readers, as text: the function may hold a whole graph
+            origin = origin._replace(place=origin.place().__str__)
         with lazy_lock:
-            if self._answer is not None:
+            if self._function is not None:
                 if function.serializer is not None:
                     self._serializer = function.serializer  # before the bytes are dropped, as readers look there first
                 self._result = result
-                self._answer = None
+                self._exception = exception
                 self._function_name = function.name
-                self._function = None
-                if exception is not None:
-                    self._exception = exception
-                    if origin is not None:  # keep it for readers, as text: the function may hold a whole graph
-                        self.failure_origin = origin._replace(place=origin.place().__str__)
+                self.failure_origin = origin
+                if not keeps_bytes:
+                    self._answer = None
+                self._function = None  # last: other threads then read the result
 
 
 register(TaskFuture)

@@ -77,6 +77,8 @@ class GangFuture(TaskFuture["list[T]"]):
     It is a `concurrent.futures.Future`, as that of a task. It can't be an argument of other tasks: pass its result.
     """
 
+    _can_be_argument = False
+
     def __init__(
         self,
         io_thread: FutureOwner,

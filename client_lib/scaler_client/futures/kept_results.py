@@ -35,6 +35,7 @@ _NO_CALL = CallWithInputs(b"", (), Keep.YES)
 class FetchedValue(TaskFuture[T]):
     """The future of the value of a kept result."""
 
+    _can_be_argument = False
     _frames: Sequence[Payload] = ()
     source: TaskFuture[Any] | None = None
     """The future of the task, until the value is there: without it the result would be freed."""
@@ -76,11 +77,8 @@ class FetchedValue(TaskFuture[T]):
         if not frames or function is None:
             super()._load_answer()
             return
-        result, exception = function.read_frames(frames)
-        with lazy_lock:
-            if self._answer is not None:
-                self._result, self._exception = result, exception
-                self._frames, self._answer = (), None
+        self._set_loaded(function, *function.read_frames(frames))
+        self._frames = ()
 
 
 class KeptResult(ResultObject):
@@ -309,13 +307,16 @@ class KeptFuture(TaskFuture[T]):
 
     def fetched(self) -> tuple[FetchedValue[T], bool]:
         """Return the future of the value, and whether it is a new one, whose value must be fetched."""
-        with lazy_lock:
-            value = self._value
-            if value is not None and not value.has_failed:
-                return value, False
-            value = self._value = FetchedValue(self._io_thread, self._stored.function, None)
-            value.task_id, value.options, value.source = self.task_id, self.options, self
-            return value, True
+        value = self._value
+        while value is None or value.has_failed:
+            made: FetchedValue[T] = FetchedValue(self._io_thread, self._stored.function, None)
+            made.task_id, made.options, made.source = self.task_id, self.options, self
+            with lazy_lock:
+                if self._value is value:
+                    self._value = made
+                    return made, True
+                value = self._value
+        return value, False
 
 
 def fetch_values(futures: Sequence[KeptFuture[Any]]) -> list[FetchedValue[Any]]:

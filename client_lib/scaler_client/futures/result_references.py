@@ -1,7 +1,9 @@
 """Futures as arguments: the reference that stands for a future's result while another call is pickled.
 
-A result that no task reads is not kept: its bytes are dropped when the application reads it. A small result that the
-client has goes into the arguments themselves: an object of its own would cost a message, and more bytes.
+A future that is an argument stands for what its task returned, also if the application has changed the value that it
+got. So a future keeps the bytes of its answer. It drops them when the application has read a number or a text, which
+nobody can change. A small result that the client has goes into the arguments themselves: an object of its own would
+cost a message, and more bytes.
 """
 
 from __future__ import annotations
@@ -12,9 +14,8 @@ from typing import Any, Protocol
 from ..pickling.call_pickles import SMALL_BYTES
 from ..pickling.custom_serializer import Serializer, dump
 from ..pickling.functions import Function
-from ..pickling.object_frames import pickle_object
 from ..pickling.references import STAND_INS, InputCollector, ObjectRef, ResultObject
-from ..pickling.serializer import dump_exception
+from ..pickling.serializer import dump_exception, dumps
 from ..protocol.messages import Outcome, Payload, TaskAttempt
 from .failure_origin import FailureOrigin
 
@@ -133,11 +134,22 @@ def give_result(future: ReadFuture) -> None:
     elif future._exception is not None:
         answer = dump_exception(future._exception, "".join(traceback.format_exception(future._exception)))
         _give_failure(future, stored, Outcome.EXCEPTION, answer)
-    else:  # the bytes were dropped when the result was read, before any task read the result
-        value = future._result
-        if future._serializer is not None:
-            value = dump(future._serializer, value, f"the result of {future._task_name()}", "in the client")
-        stored.set_value(pickle_object(value).frames())
+    else:  # a value that nobody can change: its bytes were dropped when it was read
+        stored.set_value((dump_result(future._result, future._serializer, f"the result of {future._task_name()}"),))
+
+
+def dump_result(value: Any, own_serializer: Serializer | None, what: str) -> bytes:
+    """Return a value as the bytes that a task's answer would have.
+
+    Args:
+        value: the value.
+        own_serializer: the client's own serializer; None: cloudpickle.
+        what: the text that names the value in errors.
+
+    Raises:
+        Exception: the value can't be pickled.
+    """
+    return dumps(value if own_serializer is None else dump(own_serializer, value, what, "in the client"))
 
 
 def _give_failure(future: ReadFuture, stored: ResultObject, outcome: int, answer: Payload) -> None:

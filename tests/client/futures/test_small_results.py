@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from scaler_client.errors import TaskTimeoutError
 from scaler_client.futures.future import TaskFuture
 from scaler_client.pickling.call_pickles import INPUT_PICKLES, SMALL_BYTES, with_small_values
+from scaler_client.pickling.functions import Function
 from scaler_client.pickling.input_lookup import with_inputs
 from scaler_client.pickling.references import CallWithInputs, ObjectRef, call_payload
-from scaler_client.pickling.serializer import call_dumper
+from scaler_client.pickling.serializer import call_dumper, dump_exception
 from scaler_client.protocol.messages import Outcome
 
 FUNCTION: Any = SimpleNamespace(
@@ -102,3 +104,68 @@ def test_a_large_result_stays_an_input() -> None:
     call = call_dumper(IO_THREAD)((each,), {})
     each.resolve(1, Outcome.VALUE, pickle.dumps(LARGE))
     assert with_small_values(call) is call  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------- a program that changes the value that it got
+
+
+def read_by_a_task(argument: Any) -> Any:
+    """Return what a task gets for this argument."""
+    call = call_dumper(IO_THREAD)((argument,), {})
+    if type(call) is not CallWithInputs:
+        return pickle.loads(bytes_of(call))[0]
+    (frame,) = call.inputs[0].stored.frames
+    return pickle.loads(frame)
+
+
+def changed(value: Any) -> None:
+    """Change a value as a program would."""
+    if isinstance(value, dict):
+        value["a"].append(2)
+    elif isinstance(value, SimpleNamespace):
+        value.a = 3
+    else:
+        value.append(4)
+
+
+@pytest.mark.parametrize("padding", ["", LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("has_earlier_reader", [False, True])
+def test_tasks_read_what_the_task_returned(padding: str, has_earlier_reader: bool) -> None:
+    for value in ([1, padding], {"a": [1, padding]}, SimpleNamespace(a=[1], b=padding), bytearray(padding.encode())):
+        expected = pickle.dumps(value)
+        done = future(value)
+        if has_earlier_reader:
+            read_by_a_task(done)
+        mine: Any = done.result()
+        changed(mine)
+        assert pickle.dumps(mine) != expected
+        assert pickle.dumps(read_by_a_task(done)) == expected
+        assert done.result() is mine
+
+
+def test_readers_fail_as_the_task_failed_if_the_program_changes_the_exception() -> None:
+    failed = future(is_done=False)
+    answer = dump_exception(KeyError("no"), "remote frames")
+    failed._function = Function(1, "f", b"")
+    failed.resolve(1, Outcome.EXCEPTION, answer)
+    error = failed.exception()
+    assert error is not None
+    error.args = ("changed",)
+    call: Any = call_dumper(IO_THREAD)((failed,), {})
+    assert call.inputs[0].stored.failure[2:] == (Outcome.EXCEPTION, answer)
+
+
+@pytest.mark.parametrize("value", [1, 2.5, "text" * 100, b"bytes" * 100, None, True])
+def test_the_bytes_of_values_that_nobody_can_change_are_dropped(value: Any) -> None:
+    done = future(value)
+    assert done.result() == value
+    assert done._answer is None
+    assert read_by_a_task(done) == value
+
+
+def test_readers_of_a_requested_literal_get_what_the_graph_had() -> None:
+    literal = TaskFuture.finished(IO_THREAD, [1], None, is_input=True)
+    literal.result().append(2)
+    assert literal.result() == [1, 2] and read_by_a_task(literal) == [1]
+    lock = threading.Lock()
+    assert TaskFuture.finished(IO_THREAD, lock, None, is_input=True).result() is lock
