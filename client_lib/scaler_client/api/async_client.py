@@ -368,10 +368,10 @@ class AsyncClient:
                 raise
 
     def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> AsyncIterator[T]:
-        """Call `fn(*arguments)` on the workers for each tuple of arguments; return an iterator of the results.
+        """Lazily call `fn(*arguments)` for each tuple of arguments: calls that you do not read to need not run.
 
-        Unlike `map`, it reads the iterable while you read the results. So the needed memory does not grow with the
-        number of calls.
+        The iterable is read while you read the results. So the needed memory does not grow with the number of calls. If
+        you drop the iterator, calls that have not begun are cancelled. To run all calls, use `map`.
 
         Args:
             fn: the function.
@@ -395,7 +395,7 @@ class AsyncClient:
     def imap_unordered(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000
     ) -> AsyncIterator[T]:
-        """As `imap`, with the results in the order in which they come.
+        """Lazily call `fn(*arguments)` for each tuple of arguments, as `imap`; results come as soon as they are there.
 
         Args:
             fn: the function.

@@ -6,14 +6,16 @@ import concurrent.futures
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.future import TaskFuture
 from ..io.io_thread import IoThread
+from ..nested import slot_wait
+from ..session.map_feed import MapFeed
 from .map import checked_count, iterate_map
-from .map_run import MapPlan, MapRun
+from .map_run import MapPlan
 from .wait import checked_timeout
 
 P = ParamSpec("P")
@@ -52,10 +54,9 @@ class ClusterExecutor(concurrent.futures.Executor):
         self._loss = self._io_thread.loss
         self._submit_lock = threading.RLock()  # reentrant: pickling arguments runs user code, which may submit
         self._is_shut_down = False
-        # The futures that `shutdown` waits for. The references are weak, so a future without other references is
-        # dropped when it is done.
+        # The futures and maps that `shutdown` waits for. The client holds them until they are done.
         self._futures: weakref.WeakSet[TaskFuture[Any]] = weakref.WeakSet()
-        self._runs: weakref.WeakSet[MapRun[Any]] = weakref.WeakSet()
+        self._feeds: weakref.WeakSet[MapFeed] = weakref.WeakSet()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> TaskFuture[T]:
         """Call `fn(*args, **kwargs)` on a worker. Returns at once.
@@ -89,8 +90,8 @@ class ClusterExecutor(concurrent.futures.Executor):
     ) -> Iterator[T]:
         """Call `fn` with the first items of all iterables, then with the second items, and so on.
 
-        Calls are submitted in this call. If a call fails, or if the iterator is closed, calls that have not begun are
-        cancelled.
+        All calls are submitted now, and run even if nobody reads the results. If the iterator is closed after its first
+        result was read, or if it raises, calls that have not begun are cancelled.
 
         Args:
             fn: the function.
@@ -119,8 +120,8 @@ class ClusterExecutor(concurrent.futures.Executor):
         with self._submit_lock:
             self._check_open()
             plan = self._client._map_plan(fn, zip(*iterables), False, None if chunksize == 1 else chunksize)
-            run, results = iterate_map(self._io_thread, plan, buffersize, deadline=deadline)
-            self._runs.add(run)
+            run, results = iterate_map(self._io_thread, plan, buffersize, runs_all=True, deadline=deadline)
+            self._feeds.add(run.feed)
         return results
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -133,15 +134,15 @@ class ClusterExecutor(concurrent.futures.Executor):
         with self._submit_lock:
             self._is_shut_down = True
             futures = [future for future in self._futures if not future.done()]
-            runs = list(self._runs)
+            feeds = list(self._feeds)
         if cancel_futures:
-            self._cancel(futures)
-            for run in runs:
-                run.cancel_rest()
+            self._cancel(lambda: [future.task_id for future in futures])
+            for feed in feeds:
+                self._cancel(feed.open_ids)
         if wait:
             concurrent.futures.wait(futures)
-            for run in runs:
-                run.wait()
+            for feed in feeds:
+                self._wait_until_idle(feed)
 
     def _check_open(self) -> None:
         if self._is_shut_down:
@@ -149,12 +150,20 @@ class ClusterExecutor(concurrent.futures.Executor):
         if self._io_thread.loss is not self._loss:
             raise SchedulerLostError(str(self._io_thread.loss))
 
-    def _cancel(self, futures: Iterable[TaskFuture[Any]]) -> None:
-        open_futures = [future for future in futures if not future.done()]
+    def _cancel(self, ids: Callable[[], Sequence[int]]) -> None:
         try:
-            self._io_thread.cancel_many(lambda: [future.task_id for future in open_futures])
+            self._io_thread.cancel_many(ids)
         except ClientClosedError:
             pass  # closing the client has cancelled them
+
+    def _wait_until_idle(self, feed: MapFeed) -> None:
+        """Wait until no call of a map is waiting or in flight."""
+        idle = slot_wait.make_event(self._io_thread)
+        try:
+            self._io_thread.call_soon(lambda _: feed.when_idle(idle.set))
+        except ClientClosedError:
+            return  # closing the client has ended the calls
+        idle.wait()
 
     def __reduce__(self) -> Any:
         raise TypeError("an executor can't be pickled: pass its client to the task instead")

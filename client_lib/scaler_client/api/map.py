@@ -56,7 +56,13 @@ def run_map(io_thread: IoThread, plan: MapPlan[T]) -> list[T]:
 
 
 def iterate_map(
-    io_thread: IoThread, plan: MapPlan[T], buffer: int | None, is_ordered: bool = True, deadline: float | None = None
+    io_thread: IoThread,
+    plan: MapPlan[T],
+    buffer: int | None,
+    *,
+    is_ordered: bool = True,
+    runs_all: bool = False,
+    deadline: float | None = None,
 ) -> tuple[MapRun[T], Iterator[T]]:
     """Submit the first calls, and return an iterator of the results, which submits the others.
 
@@ -65,10 +71,12 @@ def iterate_map(
         plan: the arguments of the map.
         buffer: the most calls that were submitted and whose results were not read; None: all.
         is_ordered: whether the results come in the order of the arguments. Else they come as they are there.
+        runs_all: whether the submitted calls run even if the iterator is dropped before its first result is read, or if
+            another call fails that nobody reads: what the executors of the standard library do.
         deadline: when the iterator raises `TimeoutError` instead of waiting, by `time.monotonic`; None: never.
     """
     changed = slot_wait.make_event(io_thread)
-    run: MapRun[T] = MapRun(io_thread, plan, changed, fails_fast=False)
+    run: MapRun[T] = MapRun(io_thread, plan, changed, fails_fast=False, runs_all=runs_all)
     if not is_ordered:
         run.feed.ready = deque()
     try:
@@ -78,8 +86,9 @@ def iterate_map(
     except BaseException:
         run.cancel_rest()
         raise
-    results = _results(run, result_parts(run, buffer, is_ordered), changed, deadline)
-    next(results)
+    results = _results(run, result_parts(run, buffer, is_ordered), changed, deadline, runs_all)
+    if not runs_all:
+        next(results)  # closing a generator that has not begun does nothing, and would not cancel the calls
     return run, results
 
 
@@ -102,9 +111,12 @@ def result_parts(run: MapRun[T], buffer: int | None, is_ordered: bool) -> Iterat
         yield values
 
 
-def _results(run: MapRun[T], parts: Iterator[list[T] | None], changed: Any, deadline: float | None) -> Iterator[T]:
+def _results(
+    run: MapRun[T], parts: Iterator[list[T] | None], changed: Any, deadline: float | None, runs_all: bool
+) -> Iterator[T]:
     try:
-        yield None  # type: ignore[misc]  # for `iterate_map`: closing a generator that has not begun does nothing
+        if not runs_all:
+            yield None  # type: ignore[misc]  # for `iterate_map`
         for values in parts:
             if values is None:
                 remaining = None if deadline is None else max(0.0, deadline - time.monotonic())

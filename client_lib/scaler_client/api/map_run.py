@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ..errors import ClientClosedError, SerializerError
 from ..futures.failure_origin import cancelled_error, input_origin, read_answer
 from ..futures.kept_results import KeptFuture
-from ..nested import slot_wait
 from ..pickling.call_rows import (
     MAX_BLOCK_BYTES,
     MAX_CALLS,
@@ -235,6 +234,7 @@ class MapRun(Generic[T]):
         plan: the arguments of the map.
         changed: set by the I/O thread when awaited results are there, or a call has failed.
         fails_fast: whether the failure of any call ends the run at once. Otherwise the results before it come first.
+        runs_all: whether the calls behind a failed one run too.
         bar: shows how many calls are done; None: no bar.
     """
 
@@ -245,8 +245,10 @@ class MapRun(Generic[T]):
         changed: ChangeEvent,
         fails_fast: bool,
         bar: ProgressBar | None = None,
+        *,
+        runs_all: bool = False,
     ) -> None:
-        self.feed = MapFeed(plan.function, plan.options, plan.parent, changed, plan.row_calls)
+        self.feed = MapFeed(plan.function, plan.options, plan.parent, changed, plan.row_calls, runs_all)
         self.has_all = False
         """Whether all calls were handed over."""
         self.is_adaptive = plan.row_calls is None
@@ -371,15 +373,6 @@ class MapRun(Generic[T]):
                 self._io_thread.cancel_many(self.feed.open_ids)
             except ClientClosedError:
                 pass  # closing the client has cancelled them
-
-    def wait(self) -> None:
-        """Wait until no call that was handed over is waiting or in flight."""
-        idle = slot_wait.make_event(self._io_thread)
-        try:
-            self._io_thread.call_soon(lambda _: self.feed.when_idle(idle.set))
-        except ClientClosedError:
-            return  # closing the client has ended the calls
-        idle.wait()
 
     def show(self) -> None:
         """Show the progress."""

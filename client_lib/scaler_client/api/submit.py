@@ -354,10 +354,10 @@ class Submitter:
         return run_map(self._io_thread, self._map_plan(fn, iterable, progress))
 
     def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> Iterator[T]:
-        """Call `fn(*arguments)` on the workers for each tuple of arguments; return an iterator of the results.
+        """Lazily call `fn(*arguments)` for each tuple of arguments: calls that you do not read to need not run.
 
-        Unlike `map`, it reads the iterable while you read the results. So the needed memory does not grow with the
-        number of calls.
+        The iterable is read while you read the results. So the needed memory does not grow with the number of calls. If
+        you drop the iterator, calls that have not begun are cancelled. To run all calls, use `map` or an executor.
 
         Args:
             fn: the function.
@@ -389,7 +389,7 @@ class Submitter:
     def imap_unordered(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000
     ) -> Iterator[T]:
-        """As `imap`, with the results in the order in which they come.
+        """Lazily call `fn(*arguments)` for each tuple of arguments, as `imap`; results come as soon as they are there.
 
         Args:
             fn: the function.

@@ -7,8 +7,9 @@ and go out again. If a worker dies in a row, each of its calls goes out alone: o
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -54,7 +55,8 @@ class MapFeeds:
     def __init__(self) -> None:
         self.worker_count = 0
         """The number of connected workers, as the scheduler told last."""
-        self._feeds: set[MapFeed] = set()
+        self._feeds: weakref.WeakSet[MapFeed] = weakref.WeakSet()
+        """The rows in flight hold their feed. An iterator that was dropped leaves one without calls."""
 
     def __len__(self) -> int:
         return len(self._feeds)
@@ -123,6 +125,7 @@ class MapFeed:
         parent: the task that has called `map`; None: it was called outside of tasks.
         changed: set when `awaited` is answered, and at a failure.
         row_calls: a fixed number of calls for each row; None: by their run time.
+        runs_all: whether the calls behind a failed one run too.
     """
 
     def __init__(
@@ -132,6 +135,7 @@ class MapFeed:
         parent: TaskAttempt | None,
         changed: ChangeEvent,
         row_calls: int | None = None,
+        runs_all: bool = False,
     ) -> None:
         self.function = function
         self.parent = parent
@@ -152,6 +156,7 @@ class MapFeed:
         """The value of `submitted` that sets `changed`, once; None: none does. The caller sets it."""
         self.options = options
         self._row_calls = row_calls
+        self._runs_all = runs_all
         self._by_count: dict[int, Options] = {}
         """Options by number of calls. A batch goes on while its options are the same object."""
         self._unsent: deque[tuple[CallBlock, int, int, bool]] = deque()
@@ -159,6 +164,8 @@ class MapFeed:
         self._unsent_calls = 0
         self._has_all = False
         """Whether no more blocks come."""
+        self._is_ended = False
+        """Whether the calls of blocks that still come are cancelled."""
         self._rows: set[_Row] = set()
         """The rows in flight: submitted, and not answered."""
         self._open_calls = 0
@@ -171,7 +178,12 @@ class MapFeed:
         """Whether a call has failed, or the client has given the map up."""
         return self.failure is not None or self.error is not None
 
-    def add(self, session: RowSubmitter, blocks: Iterable[CallBlock], is_last: bool) -> None:
+    @property
+    def _sends_calls(self) -> bool:
+        """Whether further calls are sent."""
+        return self.error is None and (self._runs_all or self.failure is None)
+
+    def add(self, session: RowSubmitter, blocks: Sequence[CallBlock], is_last: bool) -> None:
         """Take more calls.
 
         Args:
@@ -183,7 +195,9 @@ class MapFeed:
             self._session = session
             session.feeds.add(self)
         self._has_all = is_last
-        if not self.has_failed:
+        if self._is_ended and blocks:
+            self._note_failure(CallFailure(blocks[0].first, Outcome.CANCELLED, b"", -1))
+        elif self._sends_calls:
             for block in blocks:
                 self._unsent.append((block, 0, block.count, False))
                 self._unsent_calls += block.count
@@ -202,7 +216,7 @@ class MapFeed:
             self.wanted_submitted = None
             self.changed.set()
         if not self._unsent and not self._rows:
-            if self._has_all or self.has_failed:
+            if self._has_all or not self._sends_calls:
                 session.feeds.remove(self)
             while self._on_idle:
                 self._on_idle.pop()()
@@ -225,7 +239,8 @@ class MapFeed:
             self.fill()
 
     def open_ids(self) -> list[int]:
-        """As `cancel`; no more calls come. Return the ids of the rows in flight, to cancel them too."""
+        """As `cancel`, also for calls that still come. Return the ids of the rows in flight, to cancel them too."""
+        self._is_ended = True
         self.cancel()
         self._has_all = True
         self.fill()
@@ -327,6 +342,8 @@ class MapFeed:
             self._take(block, begin, count, answer)
         if outcome:
             self._fail(row, begin + count, outcome, read.failure)
+            if self._runs_all and begin + count + 1 < end:
+                self._return(row, begin + count + 1, is_single=False)
         elif begin + count < end:
             self._return(row, begin + count, is_single=not count)
 
@@ -345,7 +362,7 @@ class MapFeed:
         block, end = row.block, row.end
         if row.is_cancelled:
             self._fail(row, begin, Outcome.CANCELLED, b"")
-        elif self.error is None and (self.failure is None or block.first + begin < self.failure.position):
+        elif self._sends_calls or (self.failure is not None and block.first + begin < self.failure.position):
             self._unsent.appendleft((block, begin, end, is_single))
             self._unsent_calls += end - begin
             self.submitted -= end - begin
@@ -353,8 +370,11 @@ class MapFeed:
     def _fail(
         self, row: _Row, call: int, outcome: int, payload: Payload, failed_input: InputFailure | None = None
     ) -> None:
-        """Note the failure of a call, by its number in the row's block. Calls behind it in the map are not sent."""
+        """Note the failure of a call, by its number in the row's block. Unless all calls are to run, those behind it in
+        the map are not sent."""
         self._note_failure(CallFailure(row.block.first + call, outcome, payload, row.task_id, failed_input))
+        if self._runs_all:
+            return
         assert self.failure is not None
         unsent = [entry for entry in self._unsent if entry[0].first + entry[1] < self.failure.position]
         self._drop_unsent()

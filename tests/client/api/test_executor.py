@@ -165,6 +165,58 @@ def test_closing_the_iterator_cancels_waiting_calls(running: RunningScheduler, e
     assert len(gates.passed) == 5
 
 
+def waits_for_dropped(executor: Executor, numbers: list[int], chunksize: int) -> None:
+    """Map without keeping the iterator."""
+    executor.map(wait_at_gate, numbers, chunksize=chunksize)
+
+
+@pytest.mark.parametrize("chunksize", [1, 3])
+def test_calls_run_if_nobody_reads_the_results(executor: Executor, chunksize: int) -> None:
+    gates.open(*range(50))
+    with executor:
+        waits_for_dropped(executor, list(range(50)), chunksize)
+        gc.collect()
+    assert sorted(gates.passed) == list(range(50))
+
+
+@pytest.mark.parametrize("chunksize", [1, 3])
+def test_calls_run_if_one_fails_whose_result_nobody_reads(executor: Executor, chunksize: int) -> None:
+    def wait_unless_seven(number: int) -> None:
+        if number == 7:
+            raise KeyError(number)
+        wait_at_gate(number)
+
+    gates.open(*range(50))
+    with executor:
+        results = executor.map(wait_unless_seven, range(50), chunksize=chunksize)
+        executor.shutdown()
+    assert sorted(gates.passed) == [number for number in range(50) if number != 7]
+    for _ in range(7):
+        next(results)
+    with pytest.raises(KeyError):
+        next(results)
+
+
+def test_a_buffer_runs_if_nobody_reads_the_results(running: RunningScheduler, running_client: Client) -> None:
+    gates.open(*range(10))
+    with running_client.executor() as executor:
+        executor.map(wait_at_gate, range(10), buffersize=4)
+        gc.collect()
+    assert sorted(gates.passed) == [0, 1, 2, 3]
+    assert not running.waiting_tasks
+
+
+def test_a_map_that_shutdown_has_cut_is_not_taken_for_a_whole_one(running_client: Client) -> None:
+    executor = running_client.executor()
+    gates.open(*range(10))
+    results = executor.map(wait_at_gate, range(10), buffersize=4)
+    assert next(results) == 0
+    wait_until(lambda: len(gates.passed) >= 4)
+    executor.shutdown(cancel_futures=True)
+    with pytest.raises(concurrent.futures.CancelledError):
+        list(results)
+
+
 def test_buffersize_limits_the_submitted_tasks(running: RunningScheduler, running_client: Client) -> None:
     taken = []
 
