@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import ClientClosedError
+from ..futures.future import error_for_loop
 from ..futures.kept_results import KeptFuture, fetch_values
 from ..futures.profiling import NOT_DONE, ProfilingInfo
 from ..nested import slot_await, task_host
@@ -129,13 +130,10 @@ class AsyncTaskFuture(asyncio.Future[T]):
             super().cancel(self._task._cancellation or None)
             return
         error = self._task.exception()
-        if isinstance(error, StopIteration):  # asyncio futures reject it
-            error = RuntimeError("the task raised StopIteration")
-            error.__cause__ = self._task.exception()
         if error is None:
             self.set_result(self._value())
         else:
-            self.set_exception(error)
+            self.set_exception(error_for_loop(error))
 
 
 def _stand_in(future: AsyncTaskFuture[Any] | AsyncKeptFuture[Any], collector: InputCollector) -> ObjectRef | bytes:

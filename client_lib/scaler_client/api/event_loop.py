@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..futures.future import error_for_loop
 from ..nested import slot_await
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def run_in_thread(work: Callable[[], T]) -> Future[T]:
         try:
             result = work()
         except BaseException as error:
-            future.set_exception(error)
+            future.set_exception(error_for_loop(error))
         else:
             future.set_result(result)
 

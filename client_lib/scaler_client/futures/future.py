@@ -603,11 +603,43 @@ class TaskFuture(Future[T]):
 register(TaskFuture)
 
 
-def _run_callback(callback: Callable[[Any], object], future: Future[Any]) -> None:
+_LOOP_CALLBACKS = asyncio.wrap_future.__module__
+"""The module of the callback with which asyncio copies the outcome of a future. It calls `exception` and `result` only of
+its argument."""
+
+
+def _run_callback(callback: Callable[[Any], object], future: TaskFuture[Any]) -> None:
     try:
-        callback(future)
+        if future._outcome and getattr(callback, "__module__", None) == _LOOP_CALLBACKS:
+            callback(_for_event_loop(future))
+        else:
+            callback(future)
     except Exception:
         _log.exception("exception calling callback for %r", future)
+
+
+def _for_event_loop(future: TaskFuture[Any]) -> Future[Any]:
+    """Return a future for asyncio to copy: this one, unless it has failed with an exception that asyncio can't raise."""
+    error = future.exception()
+    raised = None if error is None else error_for_loop(error)
+    if raised is error:
+        return future
+    copied: Future[Any] = Future()
+    copied.set_exception(raised)
+    return copied
+
+
+def error_for_loop(error: BaseException) -> BaseException:
+    """Return an exception that a coroutine can raise: the exception itself, or a `RuntimeError` with it as its cause.
+
+    asyncio futures reject a StopIteration, so that nobody would learn of it. A coroutine takes one of a subclass for the
+    end of what it awaits, and its value for a result.
+    """
+    if not isinstance(error, StopIteration):
+        return error
+    raised = RuntimeError(f"the task raised {type(error).__name__}")
+    raised.__cause__ = error
+    return raised
 
 
 def _name_fields() -> None:

@@ -80,6 +80,15 @@ def test_in_an_event_loop(executor: Executor) -> None:
     assert asyncio.run(main()) == [-i for i in range(20)]
 
 
+def test_stop_iteration_in_an_event_loop(running_client: Client) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        with pytest.raises(RuntimeError, match="the task raised StopIteration"):
+            await loop.run_in_executor(running_client.executor(), next, iter([]))
+
+    asyncio.run(asyncio.wait_for(main(), SECONDS))
+
+
 # ------------------------------------------------------------------------------------------------------------------ map
 
 

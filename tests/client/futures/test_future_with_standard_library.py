@@ -180,6 +180,34 @@ def test_await_of_done_futures() -> None:
     asyncio.run(main())
 
 
+class OwnStop(StopIteration):
+    """asyncio refuses only StopIteration itself. It takes the value of this one for a result."""
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("kind", [StopIteration, OwnStop])
+def test_await_of_a_task_that_raises_stop_iteration(kind: type[StopIteration], is_done: bool) -> None:
+    async def main() -> None:
+        for wait_for in (lambda future: future, asyncio.wrap_future):
+            future = pending()
+            if is_done:
+                end_with_exception(future, kind(5))
+            awaited = asyncio.ensure_future(_result_of(wait_for(future)))
+            await asyncio.sleep(0)
+            if not is_done:
+                end_with_exception(future, kind(5))
+            with pytest.raises(RuntimeError, match=f"the task raised {kind.__name__}") as caught:
+                await asyncio.wait_for(awaited, 20)
+            assert type(caught.value.__cause__) is kind and caught.value.__cause__.value == 5
+            assert type(future.exception()) is kind
+
+    asyncio.run(main())
+
+
+async def _result_of(awaitable: Any) -> Any:
+    return await awaitable
+
+
 def test_a_timeout_of_asyncio_cancels_the_task() -> None:
     async def main() -> Any:
         future = pending()
