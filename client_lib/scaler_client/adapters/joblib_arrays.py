@@ -25,7 +25,7 @@ class SharedArrays:
     def __init__(self, client: Client, least_bytes: int | None) -> None:
         self._client = client
         self._least_bytes = float("inf") if least_bytes is None else least_bytes
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._shared: dict[int, tuple[Any, ObjectRef]] = {}
         """Arrays and their references by the identity of the array.
 

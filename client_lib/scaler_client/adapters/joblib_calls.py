@@ -80,7 +80,7 @@ class ParallelCall:
         self._timeout = timeout
         self._task = slot_wait.current_task(client._io_thread)
         self._changed = None if self._task is None else slot_wait.Event(client._io_thread)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._open_futures: set[TaskFuture[Any]] = set()
         """Futures whose callbacks have not returned."""
         self._has_failed = False

@@ -228,7 +228,7 @@ class Client(DataApi):
         Raises:
             ClientClosedError: the client is disconnected.
         """
-        cleared = slot_wait.make_event(self._io_thread)
+        cleared = slot_wait.Event(self._io_thread)
         self._begin_clear(cleared.set)
         cleared.wait()
 

@@ -146,7 +146,7 @@ def shutdown_scheduler(client: Submitter) -> None:
         ProtectedSchedulerError: the scheduler does not let clients shut it down.
         ClientClosedError: the client is disconnected.
     """
-    answered = slot_wait.make_event(client._io_thread)
+    answered = slot_wait.Event(client._io_thread)
     refusals = request_shutdown(client._io_thread, answered.set)
     answered.wait()
     raise_if_refused(refusals)

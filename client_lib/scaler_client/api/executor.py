@@ -158,7 +158,7 @@ class ClusterExecutor(concurrent.futures.Executor):
 
     def _wait_until_idle(self, feed: MapFeed) -> None:
         """Wait until no call of a map is waiting or in flight."""
-        idle = slot_wait.make_event(self._io_thread)
+        idle = slot_wait.Event(self._io_thread)
         try:
             self._io_thread.call_soon(lambda _: feed.when_idle(idle.set))
         except ClientClosedError:

@@ -194,7 +194,7 @@ def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dic
     If a node fails, its exception is raised and the nodes that have not begun are cancelled.
     """
     plan = GraphPlan(client, graph, keys, client._current_task())
-    changed = slot_wait.make_event(client._io_thread)
+    changed = slot_wait.Event(client._io_thread)
     plan.submit(changed.set)
     if client._keeps_results:
         return dict(zip(plan.keys, plan.futures))

@@ -30,7 +30,7 @@ def run_map(io_thread: IoThread, plan: MapPlan[T]) -> list[T]:
     Raises:
         BaseException: the exception of the first call that failed; the other calls are cancelled.
     """
-    changed = slot_wait.make_event(io_thread)
+    changed = slot_wait.Event(io_thread)
     # A waiting task gives up its slot, and needs it again to update the bar. Ten times a second would be too often.
     poll_seconds = REFRESH_SECONDS if plan.progress and plan.parent is None else None
     results: list[T] = []
@@ -75,7 +75,7 @@ def iterate_map(
             another call fails that nobody reads: what the executors of the standard library do.
         deadline: when the iterator raises `TimeoutError` instead of waiting, by `time.monotonic`; None: never.
     """
-    changed = slot_wait.make_event(io_thread)
+    changed = slot_wait.Event(io_thread)
     run: MapRun[T] = MapRun(io_thread, plan, changed, fails_fast=False, runs_all=runs_all)
     if not is_ordered:
         run.feed.ready = deque()

@@ -6,6 +6,7 @@ The functions take any futures of `concurrent.futures`. An error names the item 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import queue
 import time
 from collections.abc import Iterable, Iterator
@@ -32,12 +33,20 @@ def as_completed(futures: Iterable[Future[T]], timeout: float | None) -> Iterato
     """Yield the futures in the order in which they are done."""
     listed: list[Any] = checked_futures(futures, Future)
     seconds = checked_timeout(timeout)
-    if task_host.host is None and set(map(type, listed)) == {TaskFuture}:
+    if _are_tasks(listed):
         return _tasks_as_completed(dict.fromkeys(listed), seconds)
     return concurrent.futures.as_completed(listed, seconds)
 
 
-def _tasks_as_completed(pending: dict[TaskFuture[T], None], timeout: float | None) -> Iterator[Future[T]]:
+def _are_tasks(futures: list[Any]) -> bool:
+    """Return whether all futures are of tasks, and this process is no worker.
+
+    In a worker the waiters of the standard library give up the slot of a task (`slot_wait.SlotWaiters`).
+    """
+    return task_host.host is None and all(issubclass(kind, TaskFuture) for kind in set(map(type, futures)))
+
+
+def _tasks_as_completed(pending: dict[TaskFuture[T], None], timeout: float | None) -> Iterator[TaskFuture[T]]:
     """Yield futures of tasks in the order in which they are done.
 
     The futures put themselves into a queue. The function of the standard library locks all futures several times, which
@@ -73,8 +82,37 @@ def wait(
     """Wait, and return the futures that are done, and the others."""
     if return_when not in _RETURN_WHEN:
         raise ValueError(f"return_when must be one of {', '.join(_RETURN_WHEN)}, not {return_when!r}")
-    done, others = concurrent.futures.wait(checked_futures(futures, Future), checked_timeout(timeout), return_when)
+    listed: list[Any] = checked_futures(futures, Future)
+    seconds = checked_timeout(timeout)
+    if _are_tasks(listed):
+        return _wait_for_tasks(set(listed), seconds, return_when)
+    done, others = concurrent.futures.wait(listed, seconds, return_when)
     return done, others
+
+
+def _wait_for_tasks(
+    futures: set[TaskFuture[T]], timeout: float | None, return_when: str
+) -> tuple[set[Future[T]], set[Future[T]]]:
+    """Wait for futures of tasks.
+
+    The function of the standard library holds the conditions of all futures meanwhile. A signal handler that runs then,
+    and waits for another task, would wait for ever: the I/O thread needs the conditions to finish any future.
+    """
+
+    def is_enough(future: TaskFuture[T]) -> bool:
+        """Return whether nothing else is waited for when this future is done."""
+        if return_when != concurrent.futures.FIRST_EXCEPTION:
+            return return_when == concurrent.futures.FIRST_COMPLETED
+        return not future.cancelled() and future.exception() is not None
+
+    pending = dict.fromkeys(future for future in futures if not future.done())
+    if not any(is_enough(future) for future in futures if future not in pending):
+        with contextlib.suppress(concurrent.futures.TimeoutError):
+            for future in _tasks_as_completed(pending, timeout):
+                if is_enough(future):
+                    break
+    done: set[Future[T]] = {future for future in futures if future.done()}
+    return done, {future for future in futures if future not in done}
 
 
 def gather(futures: Iterable[Future[T]]) -> list[T]:
@@ -101,7 +139,7 @@ def _is_done_soon(future: Future[Any]) -> bool:
 
 def _wait_for_first_failure(futures: list[Future[Any]]) -> None:
     """Wait until all futures are done. Raises the exception of the first one that fails."""
-    done, others = concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
+    done, others = wait(futures, None, concurrent.futures.FIRST_EXCEPTION)
     if others:
         for future in futures:
             if future in done and not future.cancelled():

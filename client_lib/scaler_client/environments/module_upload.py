@@ -71,7 +71,7 @@ class ModuleUpload:
 
     def __init__(self, packages: str = "") -> None:
         self._reader = ModuleReader()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._packages_path = packages
         self._packages: _Packages | None = None
         self.paths: tuple[str, ...] = ()

@@ -604,8 +604,7 @@ register(TaskFuture)
 
 
 _LOOP_CALLBACKS = asyncio.wrap_future.__module__
-"""The module of the callback with which asyncio copies the outcome of a future. It calls `exception` and `result` only of
-its argument."""
+"""The module of the callback with which asyncio copies the outcome of a future: that of the callback's argument."""
 
 
 def _run_callback(callback: Callable[[Any], object], future: TaskFuture[Any]) -> None:
@@ -619,7 +618,7 @@ def _run_callback(callback: Callable[[Any], object], future: TaskFuture[Any]) ->
 
 
 def _for_event_loop(future: TaskFuture[Any]) -> Future[Any]:
-    """Return a future for asyncio to copy: this one, unless it has failed with an exception that asyncio can't raise."""
+    """Return the future that asyncio copies: this one, unless it has an exception that asyncio can't raise."""
     error = future.exception()
     raised = None if error is None else error_for_loop(error)
     if raised is error:
@@ -632,8 +631,8 @@ def _for_event_loop(future: TaskFuture[Any]) -> Future[Any]:
 def error_for_loop(error: BaseException) -> BaseException:
     """Return an exception that a coroutine can raise: the exception itself, or a `RuntimeError` with it as its cause.
 
-    asyncio futures reject a StopIteration, so that nobody would learn of it. A coroutine takes one of a subclass for the
-    end of what it awaits, and its value for a result.
+    asyncio futures reject a StopIteration, so that nobody would learn of it. A coroutine takes one of a subclass for
+    the end of what it awaits, and its value for a result.
     """
     if not isinstance(error, StopIteration):
         return error

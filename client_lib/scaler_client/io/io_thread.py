@@ -5,6 +5,7 @@ User threads append work to a deque and wake the thread once per burst, not once
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -87,7 +88,7 @@ class IoThread:
         self._is_over = False
         """Whether the I/O thread has ended."""
         self._has_data_address = data_address != ""
-        self._reject_lock = threading.Lock()
+        self._reject_lock = threading.RLock()  # reentrant: a signal handler may submit in a thread that holds it
         self._closed: str | None = None
         """Why nothing can be submitted any more; None: the client is open."""
         self._joined = threading.Event()
@@ -191,7 +192,7 @@ class IoThread:
         Args:
             force: interrupt the task if it runs.
         """
-        answered = slot_wait.make_event(self)
+        answered = slot_wait.Event(self)
 
         def ask() -> None:
             if future.done():
@@ -316,8 +317,9 @@ class IoThread:
         self._closed = reason
         self._inbox.append(lambda: self._session.close(reason))
         self._wake_up()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        if threading.current_thread() is self._thread:
+            return  # in a `__del__` of the program: this thread ends when the call returns
+        self._thread.join()
         self._callbacks.join()  # the shutdown of an executor does the same
         self._display.join()
 
@@ -378,7 +380,9 @@ class IoThread:
         with self._reject_lock:
             self._is_over = True
             self._is_asleep = True  # from now on `_wake_up` rejects each new command
-            self._process_inbox()
+            while self._inbox:
+                with contextlib.suppress(IndexError):  # a signal handler in this thread has taken the last commands
+                    self._process_inbox()
 
     def _step(self) -> None:
         self._process_inbox()

@@ -18,7 +18,7 @@ from .connection import Connection
 _OWN_SCHEDULER = ""
 """Stands for the address of the worker's own scheduler, which may have several names."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _connections: dict[str, Connection] = {}
 """Connections by the address that a client asked for."""
 
@@ -98,7 +98,7 @@ def _own_elsewhere(
 def _forget_all() -> None:
     """Forget the parent's connections in a forked child."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _connections.clear()
     task_host.stop_children = None
     task_host.is_forked_by_task = task_host.is_forked_by_task or task_host.host is not None

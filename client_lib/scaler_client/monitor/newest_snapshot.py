@@ -18,6 +18,9 @@ from .monitor_address import find_monitor_address
 FIRST_WAIT_MILLISECONDS = 1500
 """The longest wait of the first call. Snapshots come once a second, and a notebook shows a new client only once."""
 
+CLOSE_CHECK_SECONDS = 0.1
+"""How soon a thread that waits for a snapshot notices that the listening has ended."""
+
 
 class NewestSnapshot:
     """The newest snapshot of a scheduler on this machine. May be used by any thread.
@@ -55,7 +58,7 @@ class NewestSnapshot:
             if self._socket is not None and self._socket.poll(patience):
                 self._decode(self._socket.recv())
         finally:
-            self._lock.release()
+            self._release()
         newest = self._newest
         return newest if newest is not None and incarnation in (0, newest.incarnation) else None
 
@@ -68,25 +71,38 @@ class NewestSnapshot:
             incarnation: only snapshots of this scheduler; 0 takes any.
         """
         deadline = time.monotonic() + seconds
-        with self._lock:
+        if not self._lock.acquire(timeout=max(0.0, seconds)):
+            return self.latest(incarnation)
+        try:
             if self._socket is None and not self._is_closed:
                 self._connect()
-            while self._socket is not None:
+            while self._socket is not None and not self._is_closed:
                 newest, left = self._newest, max(0.0, deadline - time.monotonic())
                 is_found = newest is not None and incarnation in (0, newest.incarnation) and accepts(newest)
-                if not self._socket.poll(0 if is_found else round(left * 1000)):
+                if self._socket.poll(0 if is_found else round(min(left, CLOSE_CHECK_SECONDS) * 1000)):
+                    self._decode(self._socket.recv())
+                elif is_found or left <= CLOSE_CHECK_SECONDS:
                     break
-                self._decode(self._socket.recv())
+        finally:
+            self._release()
         return self.latest(incarnation)
 
     def close(self) -> None:
-        """Stop listening. A second call does nothing."""
-        with self._lock:
-            self._is_closed = True
+        """Stop listening. A second call does nothing. Does not wait for a thread that listens."""
+        self._is_closed = True
+        # If the lock is held, its holder closes the socket. It may be this thread, in a signal handler.
+        if self._lock.acquire(blocking=False):
+            self._release()
+
+    def _release(self) -> None:
+        if self._is_closed:
             self._newest = None
             if self._context is not None:
                 self._context.destroy(linger=0)
             self._context = self._socket = None
+        self._lock.release()
+        if self._is_closed and self._context is not None:
+            self.close()  # it was called just now
 
     def _connect(self) -> None:
         try:

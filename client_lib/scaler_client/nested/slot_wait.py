@@ -7,6 +7,7 @@ wait that blocks.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -101,11 +102,14 @@ def wait(io_thread: SlotReporter, latch: threading.Lock, timeout: float | None, 
 
 
 class Event:
-    """A `threading.Event` whose `wait` gives up the slot of the task. One thread waits; any thread sets."""
+    """A `threading.Event` whose `wait` gives up the slot of a task. One thread waits; any thread sets.
+
+    It has no lock, unlike `threading.Event`: a signal handler that waits for the I/O thread may run in the waiting
+    thread at any instruction, while the I/O thread sets the event.
+    """
 
     def __init__(self, io_thread: SlotReporter) -> None:
         self._io_thread = io_thread
-        self._lock = threading.Lock()
         self._is_set = False
         self._latch: threading.Lock | None = None
 
@@ -115,11 +119,11 @@ class Event:
 
     def set(self) -> None:
         """Set the event. Any thread may call this."""
-        with self._lock:
-            self._is_set = True
-            latch, self._latch = self._latch, None
+        self._is_set = True
+        latch = self._latch
         if latch is not None:
-            latch.release()
+            with contextlib.suppress(RuntimeError):  # it is released already
+                latch.release()
 
     def clear(self) -> None:
         """Clear the event."""
@@ -127,22 +131,12 @@ class Event:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the event is set, at most `timeout` seconds; returns whether it is set."""
-        with self._lock:
-            if self._is_set:
-                return True
-            latch = self._latch = threading.Lock()
-            latch.acquire()
-        try:
+        latch = threading.Lock()
+        latch.acquire()
+        self._latch = latch
+        if not self._is_set:  # read after the latch is there: `set` does the reverse
             wait(self._io_thread, latch, timeout, self.is_set)
-        finally:
-            with self._lock:
-                self._latch = None
         return self._is_set
-
-
-def make_event(io_thread: SlotReporter) -> threading.Event | Event:
-    """Return an event for the calling thread to wait for: inside a task one that gives up the slot."""
-    return threading.Event() if current_task(io_thread) is None else Event(io_thread)
 
 
 class SlotWaiters(list[Any]):

@@ -18,7 +18,7 @@ from tests.client.stand_ins import FakeIoThread, end_with_exception, end_with_va
 from scaler_client.api.map import run_map
 from scaler_client.api.map_run import MapPlan
 from scaler_client.futures.future import TaskFuture
-from scaler_client.nested import slot_wait, task_host
+from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling.call_rows import CallBlock, pack_answer
 from scaler_client.pickling.functions import Function
@@ -152,7 +152,6 @@ def test_futures_of_another_scheduler_do_not_give_up_the_slot(task: FakeTask) ->
 def test_standard_waiters_are_unchanged_outside_workers() -> None:
     assert task_host.host is None
     assert type(pending()._waiters) is list
-    assert type(slot_wait.make_event(FakeIoThread())) is threading.Event  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------------------------------------------- await
