@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import ClientClosedError, SerializerError
-from ..futures.failure_origin import cancelled_error, input_origin, read_answer
+from ..futures.failure_origin import cancellation_text, cancelled_error, input_origin, read_answer
 from ..futures.kept_results import KeptFuture
 from ..pickling.call_rows import (
     MAX_BLOCK_BYTES,
@@ -427,7 +427,7 @@ class MapRun(Generic[T]):
                 return ClientClosedError("the client was disconnected during map")
             if origin is None:
                 return CancelledError("the map's tasks were cancelled")
-            error = cancelled_error(origin)
+            error = cancelled_error(origin, cancellation_text(origin, task))
         else:
             _, error = read_answer(self._function, failure.outcome, failure.payload, task, origin)
             assert error is not None

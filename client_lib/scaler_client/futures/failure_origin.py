@@ -67,21 +67,26 @@ def read_answer(
     return None, exception
 
 
-def cancelled_error(origin: FailureOrigin | None) -> CancelledError:
-    """Return the exception of a cancelled task. If its input was cancelled, a note and the cause name the input.
+def cancelled_error(origin: FailureOrigin | None, text: str) -> CancelledError:
+    """Return the exception of a cancelled task. If its input was cancelled, a note and the cause name the input too.
 
     Args:
         origin: the input; None: the task itself was cancelled.
+        text: why the task was cancelled.
     """
-    error = CancelledError()
+    error = CancelledError(text)
     if origin is not None:
-        place = origin.place()
-        add_note(error, f"of {place}")
-        error.__cause__ = CancelledError(cancellation_text(origin))
+        add_note(error, f"of {origin.place()}")
+        error.__cause__ = CancelledError(text)
     return error
 
 
-def cancellation_text(origin: FailureOrigin) -> str:
-    """Return the text that names the task whose cancellation has cancelled its reader."""
-    place = origin.place()
+def cancellation_text(origin: FailureOrigin | None, task: str) -> str:
+    """Return the text that names the task that was cancelled.
+
+    Args:
+        origin: the input whose cancellation has cancelled the task; None: the task itself was cancelled.
+        task: the name of the task, for example "cube#4".
+    """
+    place = f"task {task}" if origin is None else origin.place()
     return f"{place}{',' if ',' in place else ''} was cancelled"

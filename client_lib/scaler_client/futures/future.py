@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import CancelledError, Future, TimeoutError
+from concurrent.futures import Future, TimeoutError
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..nested import slot_await, slot_wait, task_host
@@ -149,6 +149,8 @@ class TaskFuture(Future[T]):
     _is_finishing: bool = False
     _lazy_waiters: list[Any] | None = None
     _done_callbacks: list[Callable[[Any], object]] | None = None
+    _why_cancelled: str = ""
+    """Why the client itself has cancelled the task; empty: it did not."""
     _function_name: str = ""
     """The name of the function, kept after the function itself is dropped."""
     _profile: tuple[int, int, int] | None = None
@@ -248,9 +250,8 @@ class TaskFuture(Future[T]):
 
     @property
     def _cancellation(self) -> str:
-        """The text that names the input whose cancellation has cancelled the task; empty: there is none."""
-        origin = self.failure_origin
-        return "" if origin is None or not self.cancelled() else cancellation_text(origin)
+        """The text that says why the task was cancelled."""
+        return self._why_cancelled or cancellation_text(self.failure_origin, self._short_label())
 
     def done(self) -> bool:
         """Return whether the task has ended or was cancelled."""
@@ -320,7 +321,7 @@ class TaskFuture(Future[T]):
         if self._state not in _DONE_STATES:
             raise ValueError(NOT_DONE)
         if self._state != FINISHED:
-            raise CancelledError()
+            raise cancelled_error(self.failure_origin, self._cancellation)
         if self._profile is not None:
             return profiling_info(*self._profile)
         if self.options is None or not self.options.profiling:
@@ -447,6 +448,8 @@ class TaskFuture(Future[T]):
             self._answer = answer
         elif outcome == Outcome.CANCELLED:
             state = CANCELLED_AND_NOTIFIED
+            if answer:
+                self._why_cancelled = bytes(answer).decode()
         else:
             self._outcome = outcome
             self._answer = answer
@@ -552,7 +555,7 @@ class TaskFuture(Future[T]):
                 slot_wait.wait(self._io_thread, latch, timeout, self.done)
         state = self._state
         if state in (CANCELLED, CANCELLED_AND_NOTIFIED):
-            raise cancelled_error(self.failure_origin)
+            raise cancelled_error(self.failure_origin, self._cancellation)
         if state != FINISHED:
             self.unwatch(latch)
             raise TimeoutError(f"{self._awaited_text()} is not there after {max(0.0, timeout or 0.0):.3g} s")

@@ -42,6 +42,10 @@ class Cancels:
             self._forced.update(known)
         self._request(known)
 
+    def is_requested(self, task_id: int) -> bool:
+        """Return whether the cancel of a task was requested, and is not answered yet."""
+        return task_id in self._waiting
+
     def abandon(self, ids: Sequence[int]) -> list[Message]:
         """Interrupt tasks whose futures have failed, because their scheduler was lost.
 

@@ -347,8 +347,17 @@ class Session:
         self._kept_values.close()
         self._shutdown.answer()
         ids = self.tasks.ids()
+        left = 0
         for task_id in ids:
-            self.tasks.resolve(task_id, messages.Outcome.CANCELLED, b"")
+            options = self.tasks.sink(task_id).options
+            if not self._cancels.is_requested(task_id):
+                left += 1 if options is None else options.calls or 1
+        if left and not self._hello.worker:  # a worker cancels the tasks of its ended tasks without a word
+            text = "%d open %s cancelled, because this client has left the scheduler at %s: %s"
+            _log.warning(text, left, "task was" if left == 1 else "tasks were", self.address, reason)
+        why = f"the client has left the scheduler: {reason}".encode()
+        for task_id in ids:
+            self.tasks.resolve(task_id, messages.Outcome.CANCELLED, why)
         self._cancels.answer(ids)
 
     # --------------------------------------------------------------------------------------------- from the connection

@@ -120,6 +120,19 @@ def test_a_cancelled_future_raises() -> None:
             ask(timeout=0)
 
 
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [(b"", "task function#3 was cancelled"), (b"the client has left", "the client has left")],
+)
+def test_a_cancelled_future_says_why(answer: bytes, text: str) -> None:
+    future = pending()
+    future.task_id = 3
+    future.resolve(3, Outcome.CANCELLED, answer)
+    for ask in (future.result, future.exception):
+        with pytest.raises(concurrent.futures.CancelledError, match=f"^{text}$"):
+            ask()
+
+
 # ------------------------------------------------------------------------------------------------- result and exception
 
 

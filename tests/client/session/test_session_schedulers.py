@@ -243,6 +243,19 @@ def test_a_closed_session_fails_new_tasks(session: Session) -> None:
     assert not session.pending
 
 
+def test_close_logs_how_many_tasks_it_has_cancelled(session: Session, caplog: pytest.LogCaptureFixture) -> None:
+    for calls in (0, 0, 10):
+        submit(session, SinkRecorder(options=messages.Options(calls=calls)))
+    session.cancel([1], lambda: None)
+    session.close("enough")
+    assert [each.getMessage() for each in caplog.records] == [
+        f"11 open tasks were cancelled, because this client has left the scheduler at {session.address}: enough"
+    ]
+    caplog.clear()
+    session.close("again")
+    assert not caplog.records
+
+
 def test_close_sends_goodbye_and_cancels(session: Session) -> None:
     sink, answered = SinkRecorder(), Answered()
     submit(session, sink)
@@ -252,7 +265,8 @@ def test_close_sends_goodbye_and_cancels(session: Session) -> None:
     session.close("enough")
     assert sent(session) == [messages.Goodbye("enough")]
     assert session.state is State.CLOSED
-    assert sink.told == [(0, Outcome.CANCELLED, b"")] and answered.times == 1
+    why = b"the client has left the scheduler: enough"
+    assert sink.told == [(0, Outcome.CANCELLED, why)] and answered.times == 1
     session.tick(1000.0)
     assert session.pop_outgoing() == []
 
