@@ -442,7 +442,10 @@ class AsyncClient:
         listed = checked_futures(futures, _FUTURES)
         fetch_together(listed)
         gathered: asyncio.Future[list[T]] = asyncio.gather(*listed)
-        return await SlotFreeAwait(self._connected._io_thread, gathered)
+        try:
+            return await SlotFreeAwait(self._connected._io_thread, gathered)
+        finally:
+            del futures, listed, gathered  # breaks the reference cycle of exception, traceback, frame and future
 
     def as_completed(self, futures: Iterable[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
         """Yield futures in the order in which they are done, for `async for`.

@@ -127,7 +127,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
         if self.done():
             return
         if self._task.cancelled():
-            super().cancel(self._task._cancellation or None)
+            super().cancel(self._task._cancellation)
             return
         error = self._task.exception()
         if error is None:
@@ -260,10 +260,13 @@ class AsyncKeptFuture(Generic[T]):
         return self._ended.profiling_info()
 
     def __await__(self) -> Generator[Any, None, T]:
-        yield from self._ended.__await__()
-        (value,) = fetch_values([self._task])
-        result: T = yield from _Fetched(self._io_thread, value, self._completions).__await__()
-        return result
+        try:
+            yield from self._ended.__await__()
+            (value,) = fetch_values([self._task])
+            result: T = yield from _Fetched(self._io_thread, value, self._completions).__await__()
+            return result
+        finally:
+            self = value = None  # type: ignore[assignment]  # breaks the cycle of exception, traceback and frame
 
     def __reduce__(self) -> Any:
         return reduced(self)

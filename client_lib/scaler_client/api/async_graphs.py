@@ -41,10 +41,12 @@ async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> 
             await changed.wait()
             changed.clear()
         plan.raise_failure()
+        return await asyncio.wrap_future(run_in_thread(plan.values))
     except BaseException:
         plan.cancel_rest()
         raise
-    return await asyncio.wrap_future(run_in_thread(plan.values))
+    finally:
+        del plan  # breaks the reference cycle of exception, traceback, frame and future
 
 
 async def shutdown_scheduler(client: Client) -> None:

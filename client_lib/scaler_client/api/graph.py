@@ -108,6 +108,8 @@ class GraphPlan:
             if self._io_thread.is_closed:
                 raise ClientClosedError("the client was disconnected while it waited for a graph") from None
             raise
+        finally:
+            self = None  # type: ignore[assignment]  # breaks the reference cycle of exception, traceback and frame
 
     def cancel_rest(self) -> None:
         """Cancel the tasks that have not begun."""
@@ -204,10 +206,12 @@ def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dic
             changed.wait()
             changed.clear()
         plan.raise_failure()
+        return plan.values()
     except BaseException:
         plan.cancel_rest()
         raise
-    return plan.values()
+    finally:
+        del plan  # breaks the reference cycle of exception, traceback, frame and future
 
 
 def _keys_text(keys: Sequence[Hashable]) -> str:

@@ -488,7 +488,10 @@ class Submitter:
             TypeError: an item is not a future.
             BaseException: the exception of the first future that fails, as soon as it fails. The other tasks continue.
         """
-        return wait.gather(futures)
+        try:
+            return wait.gather(futures)
+        finally:
+            del futures  # breaks the reference cycle of exception, traceback, frame and future
 
     def _function(self, fn: Callable[..., Any]) -> Function:
         if self._options.policy != NO_POLICY:

@@ -120,11 +120,14 @@ def gather(futures: Iterable[Future[T]]) -> list[T]:
     listed: list[Future[T]] = checked_futures(futures, Future)
     fetch_values([future for future in listed if isinstance(future, KeptFuture)])
     results = []
-    for position, future in enumerate(listed):
-        if not _is_done_soon(future):
-            _wait_for_first_failure(listed[position:])
-        results.append(future.result())
-    return results
+    try:
+        for position in range(len(listed)):
+            if not _is_done_soon(listed[position]):
+                _wait_for_first_failure(listed[position:])
+            results.append(listed[position].result())
+        return results
+    finally:
+        del futures, listed  # breaks the reference cycle of exception, traceback, frame and future
 
 
 def _is_done_soon(future: Future[Any]) -> bool:
@@ -140,10 +143,10 @@ def _is_done_soon(future: Future[Any]) -> bool:
 def _wait_for_first_failure(futures: list[Future[Any]]) -> None:
     """Wait until all futures are done. Raises the exception of the first one that fails."""
     done, others = wait(futures, None, concurrent.futures.FIRST_EXCEPTION)
-    if others:
-        for future in futures:
-            if future in done and not future.cancelled():
-                future.result()
+    failed = [future for future in futures if future in done and not future.cancelled()] if others else []
+    del futures, done, others
+    while failed:
+        failed.pop(0).result()
 
 
 def checked_futures(futures: Iterable[Any], kind: type | tuple[type, ...]) -> list[Any]:

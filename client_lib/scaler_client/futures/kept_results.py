@@ -260,13 +260,17 @@ class KeptFuture(TaskFuture[T]):
             BaseException: as `TaskFuture.result`, also if the task had to run again and failed then.
         """
         began = time.monotonic()
-        if self._state != FINISHED:
-            self._wait(timeout)
-        if not self._stored.is_kept:
-            return super().result(timeout)
-        (value,) = fetch_values([self])
-        result: T = value.result(None if timeout is None else max(0.0, began + timeout - time.monotonic()))
-        return result
+        value: TaskFuture[T] | None = None
+        try:
+            if self._state != FINISHED:
+                self._wait(timeout)
+            if not self._stored.is_kept:
+                return super().result(timeout)
+            (value,) = fetch_values([self])
+            result: T = value.result(None if timeout is None else max(0.0, began + timeout - time.monotonic()))
+            return result
+        finally:
+            self = value = None  # type: ignore[assignment]  # breaks the reference cycle of exception, traceback and frame
 
     def __await__(self) -> Generator[Any, None, T]:
         return fetch_values([self])[0].__await__()

@@ -98,7 +98,10 @@ def await_without_slot(io_thread: SlotReporter, future: asyncio.Future[Any]) -> 
     """Await a future that a future of this client completes. Until then the calling task gives up its slot."""
     task = current_task(io_thread)
     if task is None:
-        return (yield from asyncio.Future.__await__(future))  # future.__await__ may call this function
+        try:
+            return (yield from asyncio.Future.__await__(future))  # future.__await__ may call this function
+        finally:
+            del future  # breaks the reference cycle of exception, traceback, frame and future
     awaits = open_awaits(task.name)
     if not isinstance(awaits, LoopAwaits):
         awaits = LoopAwaits(io_thread, task)
@@ -108,6 +111,7 @@ def await_without_slot(io_thread: SlotReporter, future: asyncio.Future[Any]) -> 
         return (yield from waiter.__await__())
     finally:
         awaits.leave(waiter)
+        del future, waiter  # as above
 
 
 class SlotFreeAwait(Generic[T]):
