@@ -147,6 +147,16 @@ def test_nothing_is_left_of_the_default_address(is_killed: bool) -> None:
     assert not [found for found in path.parent.iterdir() if found.name.startswith(path.name)]
 
 
+def test_a_cluster_ends_with_the_last_reference_to_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SCALER_ADDRESS", raising=False)
+    client = Client()
+    pids = [process.pid for process in client._own_cluster._processes]  # type: ignore[union-attr]
+    future = client.submit(pow, 2, 10)
+    del client
+    assert future.result(SECONDS) == 1024
+    wait_until(lambda: not any(psutil.pid_exists(pid) for pid in pids), seconds=SECONDS)
+
+
 def test_the_default_address_with_keys(tmp_path: Path) -> None:
     keys = str(tmp_path / "keys")
     subprocess.run([SCHEDULER_PYTHON, "-m", "scaler_scheduler", "keygen", keys], check=True, stdout=subprocess.DEVNULL)

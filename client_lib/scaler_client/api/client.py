@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
@@ -16,6 +17,7 @@ from ..environments.module_upload import ModuleUpload, checked_modules
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io import nested_connections
 from ..io.connection import Connection
+from ..io.io_thread import IoThread
 from ..io.large_arguments import DumpCall, share_large_arguments
 from ..nested import slot_wait, task_host
 from ..net.curve import load_keys
@@ -30,10 +32,15 @@ C = TypeVar("C", bound="Client")
 _log = logging.getLogger(__name__)
 
 
+class _Lifetime:
+    """Shared by a client and its views. When the last of them is dropped, the client disconnects."""
+
+
 class Client(DataApi):
     """A connection to a scheduler. Any number of threads may use it.
 
-    Use it in a `with` statement, or call `disconnect` at the end.
+    Use it in a `with` statement, or call `disconnect` at the end. A client that is dropped without this disconnects
+    when its open tasks are done and its kept results are dropped.
 
     A client can be passed to tasks. An instance of a subclass keeps its class and its attributes; its `__init__` is not
     called on the worker. Inside a task, all clients of one scheduler share one connection. A task that submits tasks is
@@ -143,15 +150,16 @@ class Client(DataApi):
         super().__init__(
             self._connection.io_thread,
             functions=self._connection.functions(settings.serializer),
-            dump_call_of=self._dump_call_of_inputs,
+            # No method of the client: it would keep the client, which ends with its last reference.
+            dump_call_of=partial(_dump_call_of_inputs, settings.serializer, self._connection.io_thread),
             serializer=settings.serializer,
             options=settings.options,
             nested_handle=nested_handle,
         )
-
-    def _dump_call_of_inputs(self, shares_inputs: bool) -> DumpCall:
-        io_thread = self._connection.io_thread
-        return share_large_arguments(call_dumper(self._settings.serializer, io_thread, shares_inputs), io_thread)
+        if nested_handle is None:
+            self._lifetime = _Lifetime()
+            after = None if self._own_cluster is None else self._own_cluster.shutdown
+            weakref.finalize(self._lifetime, self._connection.close_when_unused, after).atexit = False
 
     def upload_modules(self, *paths: str | os.PathLike[str]) -> None:
         """Let tasks that are submitted from now on import the program's own modules. Tasks that were submitted before
@@ -343,8 +351,12 @@ class Client(DataApi):
         return tasks if self._connection.has_joined else f"{tasks}, not connected"
 
 
+def _dump_call_of_inputs(own_serializer: Any, io_thread: IoThread, shares_inputs: bool) -> DumpCall:
+    return share_large_arguments(call_dumper(own_serializer, io_thread, shares_inputs), io_thread)
+
+
 CONNECTION_ATTRIBUTES = frozenset({
-    "_connection", "_dump_call", "_dump_call_of", "_functions", "_io_thread", "_nested_handle", "_options",
+    "_connection", "_dump_call", "_dump_call_of", "_functions", "_io_thread", "_lifetime", "_nested_handle", "_options",
     "_own_cluster", "_sends_no_options", "_serializer", "_settings", "_upload",
 })  # fmt: skip
 """The attributes that unpickling creates again. All other attributes belong to a subclass and are pickled."""

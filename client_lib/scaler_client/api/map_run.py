@@ -76,6 +76,8 @@ class MapPlan(Generic[T]):
     """Whether results stay on their hosts."""
     shares_inputs: bool = False
     """Whether the tasks of a worker share the values of their inputs."""
+    client: object = None
+    """The client. A map keeps it: a client without references disconnects."""
 
     @property
     def can_pack(self) -> bool:

@@ -428,6 +428,7 @@ class Submitter:
             can_retry=bool(self._options.retry_on),
             keep=self._options.keep,
             shares_inputs=self._options.shared_inputs,
+            client=self,
         )
 
     def executor(self) -> ClusterExecutor:

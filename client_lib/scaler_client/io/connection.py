@@ -155,6 +155,20 @@ class Connection:
         self.io_thread.close(reason)
         self._watch.close()
 
+    def close_when_unused(self, after: Callable[[], None] | None) -> None:
+        """Leave the scheduler when the open tasks are done: the client was dropped. The garbage collector calls this.
+
+        Args:
+            after: called in the I/O thread when the client has left; None: nothing is.
+        """
+
+        def end() -> None:
+            self._watch.close()
+            if after is not None:
+                after()
+
+        self.io_thread.end_when_unused(end)
+
     def functions(self, serializer: Serializer | type | None) -> FunctionTable:
         """Return the table of functions for clients with this serializer."""
         if serializer is not None and not isinstance(serializer, type):

@@ -91,6 +91,8 @@ class IoThread:
         self._reject_lock = threading.RLock()  # reentrant: a signal handler may submit in a thread that holds it
         self._closed: str | None = None
         """Why nothing can be submitted any more; None: the client is open."""
+        self._on_end: Callable[[], None] | None = None
+        """Called when this thread has ended because its client was dropped; None: the client was not dropped."""
         self._joined = threading.Event()
         session.on_join_result = self._joined.set
         self._callbacks = Callbacks()
@@ -323,6 +325,18 @@ class IoThread:
         self._callbacks.join()  # the shutdown of an executor does the same
         self._display.join()
 
+    def end_when_unused(self, on_end: Callable[[], None]) -> None:
+        """Leave the scheduler when the open tasks are done, because the client has no references any more.
+
+        The garbage collector calls this, in any thread, at any time: it takes no lock.
+
+        Args:
+            on_end: called by the I/O thread when it has left. Not called if the client is closed otherwise.
+        """
+        if self._closed is None:
+            self._on_end = on_end
+            self._wake.set()
+
     def mark_forked(self) -> None:
         """Close this client in a forked child, without a message: thread and connection belong to the parent."""
         self._closed = (
@@ -356,6 +370,9 @@ class IoThread:
         try:
             while self._session.state is not State.CLOSED or self._session.refused is not None:
                 self._step()
+                if self._on_end is not None and self._closed is None and not self._inbox and not self._session.is_used:
+                    self._closed = "the program has dropped the client"
+                    self._session.close(self._closed)
                 if self._session.refused is not None and self._closed is not None:
                     break
             # Without a scheduler the goodbye has no receiver, so do not wait until it is sent (no linger).
@@ -374,6 +391,9 @@ class IoThread:
             self._files.close()
             self._callbacks.end()
             self._display.end()
+            on_end, self._on_end = self._on_end, None
+            if on_end is not None:
+                on_end()
 
     def _reject_inbox(self) -> None:
         """Process commands that arrive while the client closes, or later. The closed session fails their tasks."""

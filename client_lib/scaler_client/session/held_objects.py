@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
+from ..futures.kept_results import KeptResult
 from ..pickling.references import ResultObject, StoredObject
 from ..protocol.messages import ForgetObjects, Message, Object, Objects, Payload, TaskAttempt
 from .backlog import BATCH_ROWS, Backlog
@@ -98,6 +99,11 @@ class HeldObjects:
 
     def __len__(self) -> int:
         return len(self._objects)
+
+    @property
+    def has_kept_results(self) -> bool:
+        """Whether there are references to results that stay on their hosts: their values can be fetched."""
+        return any(isinstance(stored, KeptResult) for stored in self._objects.values())
 
     def add(self, stored: StoredObject, outgoing: list[Message] | None) -> None:
         """Add a new object, which has its id.

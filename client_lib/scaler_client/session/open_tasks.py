@@ -54,6 +54,11 @@ class OpenTasks:
             ids += graph.needed_ids()
         return sorted(ids)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no task is open."""
+        return not self.single and not self._graphs
+
     def count(self) -> int:
         """Return the number of tasks whose results are wanted. Any thread may call this."""
         sinks = dict.fromkeys(list(self._graphs.values()))

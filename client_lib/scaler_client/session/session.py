@@ -111,6 +111,11 @@ class Session:
         """The client's incarnation."""
         return self._hello.incarnation
 
+    @property
+    def is_used(self) -> bool:
+        """Whether the program needs this session even without its client: for open tasks, and for kept results."""
+        return not self.tasks.is_empty or self.objects.has_kept_results
+
     # ------------------------------------------------------------------------------------------------- from the client
 
     def submit(self, sink: SingleSink, function: Function, payload: Call) -> int:
