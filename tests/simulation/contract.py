@@ -77,7 +77,7 @@ class Contract:
         """The highest attempt of each task, by client, and the core's record of the client: a new one starts at 1."""
         self._failures: Counter[TaskId] = Counter()
         """Attempts that may count against a task's retries."""
-        self._started: defaultdict[bytes, set[TaskId]] = defaultdict(set)
+        self._started: defaultdict[bytes, set[tuple[int, int, int]]] = defaultdict(set)
         """Tasks that workers have reported as begun, by the worker's route."""
         self._suspended: set[tuple[int, int, int]] = set()
         """Attempts that nested clients have reported as suspended, and not as resumed."""
@@ -126,7 +126,7 @@ class Contract:
         elif isinstance(event, events.WorkerDied):
             self._worker_died(event)
         elif isinstance(event, events.Started) and event.route in self._workers:
-            self._started[event.route].update(zip(event.clients, event.ids))
+            self._started[event.route].update(zip(event.clients, event.ids, event.attempts))
         elif isinstance(event, events.Resumed):
             self._suspended.difference_update(zip(event.clients, event.ids, event.attempts))
         elif isinstance(event, events.Suspended):
@@ -290,10 +290,9 @@ class Contract:
             if agent is not None and worker.incarnation == event.incarnation:
                 self._reported.add(route)
                 name = event.client, event.id
-                begun = {each[:2] for each in self._suspended if self._held.is_holder(route, each[:2], each[2])}
-                if event.attempt and self._held.is_holder(route, name, event.attempt):
-                    begun.add(name)
-                begun.update(self._started[route])
+                # Not the attempts that it has begun before a second hello, after which it got them again.
+                attempts = {*self._suspended, *self._started[route], (*name, event.attempt)}
+                begun = {each[:2] for each in attempts if each[2] and self._held.is_holder(route, each[:2], each[2])}
                 for name in self._held.up_to(route, begun):
                     name = self._gangs.lead(name) or name
                     self._failures[name] += 1
@@ -422,7 +421,8 @@ class Contract:
             elif isinstance(effect, effects.ForgetObjects) and effect.route in self._agents:
                 self._forgotten_at_host(effect, self._agents[effect.route].incarnation)
             elif isinstance(effect, effects.ForgetObjects) and effect.route in self._workers:
-                self._objects.forgotten_at_worker(effect, self._workers[effect.route].agent)
+                agent = self._core.tables.agents.find(self._workers[effect.route].agent)  # None: it is lost
+                self._objects.forgotten_at_worker(effect, 0 if agent is None else agent.incarnation)
             elif isinstance(effect, effects.ForgetFunctions):
                 self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
             elif isinstance(effect, (effects.Retract, effects.Stop)):

@@ -373,7 +373,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let rows join the booking of a task that waits for its own tasks",
-        worker_session.WorkerSession, "suspend", "self._return(returned)", "self.queue.extend(returned)",
+        worker_session.WorkerSession, "_clashes", 'number != "" and any(', "any(() and ",
     ),
     Mutation(
         "let the workers that are set aside for a lost reservation wait",
@@ -768,7 +768,7 @@ MUTATIONS = (
     ),
     Mutation(
         "ignore a row that comes back unasked",
-        cancellation, "_may_come_back", "task.state == DISPATCHED", "False",
+        cancellation, "_may_come_back", "task.state != DISPATCHED", "True",
     ),
     Mutation(
         "let a task follow two that go to different workers",

@@ -198,10 +198,10 @@ class ObjectContract:
         return was_sent or agent in self._copied.get(name, ()) or (agent in homes and len(homes) > 1)
 
     def forgotten_at_worker(self, effect: effects.ForgetObjects, agent: int) -> None:
-        """Check the objects of a ForgetObjects to a worker of this agent."""
+        """Check the objects of a ForgetObjects to a worker of this agent. 0: the agent is lost with its files."""
         sent = self._sent.setdefault(effect.route, set())
         for name in zip(effect.clients, effect.ids):
-            if name not in sent and (self._readers[name] or name in self._referred):
+            if agent and name not in sent and (self._readers[name] or name in self._referred):
                 self._files_forgotten.add((name, agent))
             else:
                 sent.discard(name)

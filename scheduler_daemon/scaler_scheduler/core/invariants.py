@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.bookings import Booking, Host
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatch.dispatch_writer import has_copies
 from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.events import CPUS
@@ -159,9 +160,11 @@ def check_collected(scheduler: Scheduler) -> None:
                 found = None if is_held else dispatcher.host_choice.find(lane)
                 able = [found] if found is not None else []
             if lane.waiting and not lane.gang_size and (lane.resources or lane.next_may_end_worker):
-                # It waits for a successor: it may not run beside suspended tasks, or cpus of the host are missing.
-                coming, wants = scheduler.successors.are_coming, bool(lane.resources)
-                able = [worker for worker in able if not (coming(worker) and (worker.has_parents or wants))]
+                # It waits for a successor: it may not run beside suspended tasks, or cpus of the host are missing. If a
+                # host has its inputs, it waits for a successor there.
+                coming = scheduler.successors.are_coming
+                is_bound = bool(lane.resources) or (lane.requeued and has_copies(lane.first_requeued))
+                able = [worker for worker in able if not (coming(worker) and (worker.has_parents or is_bound))]
             if lane is not dispatcher.gangs.lane:
                 able = [worker for worker in able if not dispatcher.gangs.keeps(worker)]
                 if able and lane.resources and not _has_workers_beside_gang(scheduler, able[0].agent, lane):
