@@ -397,7 +397,7 @@ MUTATIONS = (
     ),
     Mutation(
         "order only the tasks of one share by priority although the operator wants all",
-        dispatcher.Dispatcher, "_run_once", "elif self._has_common_ranks:", "elif False:",
+        dispatcher.Dispatcher, "_run_once", "elif self.has_common_ranks:", "elif False:",
     ),
     Mutation(
         "attach no task when a worker joins again",

@@ -242,7 +242,8 @@ class World:
             client.process.later(after, partial(client.user_objects.drop, sent_object.key))
         if work.clears_after is not None:
             client.process.later(work.clears_after, client.clear)
-        if self.chance.random() < 0.3:
+        # Not if waits are bounded: with the function, the scheduler forgets how long its tasks take.
+        if self.chance.random() < 0.3 and not self.plan.wait_bounds:
             number = self.chance.randrange(FUNCTIONS)
             client.process.later(self.chance.uniform(0.0, 3.0), partial(client.forget_function, number))
 
