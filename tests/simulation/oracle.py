@@ -171,6 +171,8 @@ class Oracle:
         """Whether no fault of this run can mislead any peer about another."""
         self.repeats_nothing = False
         """Whether no task may run twice although there are faults."""
+        self.has_hogs = False
+        """Whether tasks hold the interpreter for seconds. A queued task that is cancelled waits for its worker."""
         self.has_duplicates = False
         """Whether messages may arrive twice in this run."""
         self.has_slow_peers = False
@@ -288,7 +290,7 @@ class Oracle:
         assert outcome is not None
         # A hello that comes twice makes the scheduler send tasks again that the worker has got: it does not know the
         # number of the attempt that runs.
-        if self.is_calm and not self.has_duplicates and future.forced_at is not None:
+        if self.is_calm and not (self.has_duplicates or self.has_hogs) and future.forced_at is not None:
             seconds = self.trace.now - future.forced_at
             self._expect(seconds < MAX_STOP_SECONDS, f"task {script.key} is stopped after {seconds:g} s")
         self.trace.note(future.owner, "task", str(script.key), "resolves:", Outcome(outcome), future.answer)

@@ -16,7 +16,7 @@ from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.wire import decode
 from scaler_worker.agent import downloads
 
-from . import faults, gang_plan, host_result_faults
+from . import faults, gang_plan, host_result_faults, nested_plan
 from .agent_host import AgentHost
 from .client_files import SimulatedFiles
 from .client_host import ClientHost
@@ -63,6 +63,7 @@ class World:
         self.oracle.is_calm = self.plan.is_calm
         self.oracle.task_retries = self.plan.limits.task_retries
         self.oracle.repeats_nothing = self.plan.repeats_nothing
+        self.oracle.has_hogs = seed >= nested_plan.FIRST_SEED
         self.oracle.has_duplicates = self.plan.link_faults.duplicated_share > 0
         self.oracle.has_slow_peers = self.plan.slow_share > 0
         self.oracle.has_late_agents = self.plan.has_late_agents
