@@ -283,9 +283,11 @@ def test_modules_after_a_restart_of_the_scheduler(tmp_path: Path, write: Write) 
 
 def test_a_module_that_is_missing_says_what_to_type(address: str, shop: Path) -> None:
     price = importlib.import_module("uploaded_shop").price
+    hidden = shop.rename(shop.with_name("hidden"))  # as on another machine
     with Client(address, timeout_seconds=SECONDS) as client:
         with pytest.raises(FunctionLoadError, match=r"(?s)No module named 'uploaded_shop'.*Client\(modules=\["):
             client.submit(price, 1).result(SECONDS)
+        hidden.rename(shop)
         client.upload_modules(shop)
         assert client.submit(price, 1).result(SECONDS) == 3
 

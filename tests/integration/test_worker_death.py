@@ -30,6 +30,11 @@ def square(x: int) -> int:
     return x * x
 
 
+def noted_square(log: str, x: int) -> int:
+    note(log, "began", x)
+    return square(x)
+
+
 def killed(log: str) -> None:
     note(log, "began")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -76,15 +81,21 @@ def test_the_error_names_the_cause_of_death(client: Client, tmp_path: Path, fn: 
 
 
 def test_a_task_that_kills_workers_costs_others_no_retry(client: Client, tmp_path: Path) -> None:
-    """The task kills four workers. The tasks queued behind it have no retries, and do not need any."""
+    """The task kills four workers. The tasks queued behind it have no retries, and do not need any. Those that have run
+    fail, if their answers were not sent when their worker died."""
     client.map(square, [(i,) for i in range(1000)])  # now their run time is known: they queue at the workers
     careful = client.options(retries=0)
-    log = str(tmp_path / "log")
+    log, runs = str(tmp_path / "log"), str(tmp_path / "runs")
     poisons, others = [], []
     for round_ in range(3):
         poisons.append(client.submit(killed, log))
-        others += [careful.submit(square, i) for i in range(round_ * 300, round_ * 300 + 300)]
-    assert [other.result(SECONDS) for other in others] == [i * i for i in range(900)]
+        others += [careful.submit(noted_square, runs, i) for i in range(round_ * 300, round_ * 300 + 300)]
+    errors = [other.exception(SECONDS) for other in others]
+    begun = [int(each.task) for each in notes(runs)]
+    assert len(set(begun)) == len(begun), "no task runs twice"
+    for i, (other, error) in enumerate(zip(others, errors)):
+        assert isinstance(error, WorkerDiedError) and i in begun if error else other.result() == i * i
+    assert sum(error is None for error in errors) > 800
     for poison in poisons:
         assert "each of 4 attempts" in str(poison.exception(SECONDS))
     assert len(notes(log)) == 12

@@ -21,6 +21,7 @@ class Conversation:
 
     def __init__(self, scheduler: FakeScheduler, seed: int) -> None:
         self.open: set[int] = set()
+        self._repeated: set[int] = set()
         self.counts = dict.fromkeys(("values", "stopped", "given back", "forgotten", "kept over a hello"), 0)
         self._scheduler = scheduler
         self._random = random.Random(seed)
@@ -57,7 +58,9 @@ class Conversation:
                 assert given <= self.open
                 self._close(given, "given back")
             elif kind == "hello":
-                self._take_hello(set(fields["running"]["ids"]))
+                ids = fields["running"]["ids"]
+                begun = len(ids) - fields["finished"]
+                self._take_hello(set(ids[:begun]), set(ids[begun:]))
 
     def finish(self) -> None:
         """Wait until all tasks are answered. Parents without a child are stopped."""
@@ -86,11 +89,16 @@ class Conversation:
 
     def _take_results(self, results: dict[str, Any]) -> None:
         for task, outcome in zip(results["ids"], of_rows(results, "outcomes")):
+            if task in self._repeated:
+                self._repeated.remove(task)
+                continue
             assert task in self.open, "answered without being asked, or twice"
             self._close({task}, "values" if outcome == Outcome.VALUE else "stopped")
 
-    def _take_hello(self, running: set[int]) -> None:
-        assert running <= self.open
+    def _take_hello(self, running: set[int], finished: set[int]) -> None:
+        """The worker repeats the answers of the finished tasks after the welcome."""
+        assert running <= self.open and not finished & self.open
+        self._repeated |= finished
         self.counts["kept over a hello"] += len(running)
         self._close(self.open - running, "forgotten")
         self._scheduler.say("welcome", protocolVersion=1, version="0.9", incarnation=5, leaseMilliseconds=60_000)

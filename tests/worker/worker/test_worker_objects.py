@@ -150,7 +150,7 @@ def test_a_welcome_frees_the_objects(
     wait_until(lambda: mapped_by(process, tmp_path) == 0)
     scheduler.send_function(3, look_at)
     scheduler.dispatch(3, (11, Ref(0)), inputs=[8], inputCounts=[1], inputSources=[0])
-    outcome, text = scheduler.answers(1)[11]
+    outcome, text = scheduler.answers(2)[11]  # it repeats the answer that its hello has named
     assert outcome == Outcome.INPUT_LOST
     assert text == "look_at: object 8, which the task reads, is lost: the scheduler has not sent it to this worker"
 

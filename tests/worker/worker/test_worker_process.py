@@ -367,7 +367,7 @@ def test_a_new_scheduler_at_the_same_address_gets_a_hello_at_once(scheduler: Fak
         scheduler.receive("heartbeat", 5.0)
         scheduler.say("helloWanted")
         hello = scheduler.welcome()
-        assert hello["running"]["ids"] == ([10] if is_busy else [])
+        assert (hello["running"]["ids"], hello["finished"]) == ([10], 0 if is_busy else 1)
         if is_busy:
             assert scheduler.answers(1) == {10: (0, None)}
 

@@ -60,6 +60,8 @@ class DiskThread:
             except OSError as error:
                 _log.error("a file of a value can't be used: %s", error)
                 continue
+            finally:
+                del job, then  # a job may hold the bytes of a value, and the next one may come late
             try:
                 self._writer.send(b"e")
             except BlockingIOError:
