@@ -65,9 +65,9 @@ def test_results_and_exceptions_that_cannot_be_pickled(client: Client) -> None:
 
     with pytest.raises(ResultPickleError, match=r"result of Unpicklable, of type .*Unpicklable, can't be pickled"):
         client.submit(Unpicklable).result(SECONDS)
-    with pytest.raises(ResultPickleError, match="exception of .*fail, of type builtins.ValueError, can't") as raised:
+    with pytest.raises(ValueError, match="kept a lock") as raised:
         client.submit(fail).result(SECONDS)
-    assert "kept a lock" in str(raised.value)
+    assert raised.value.lock is None  # type: ignore[attr-defined]
     with pytest.raises(ResultPickleError):
         client.map(Unpicklable, [()])
     assert client.submit(square, 2).result(SECONDS) == 4
@@ -101,24 +101,22 @@ def test_a_result_whose_module_is_missing_in_the_client(client: Client) -> None:
             raise module.Thing
         return module.Thing()
 
-    for fails, what in ((False, "result"), (True, "exception")):
-        with pytest.raises(ResultPickleError) as raised:
-            client.submit(make, fails).result(SECONDS)
-        assert str(raised.value).startswith(
-            f"the {what} of test_a_result_whose_module_is_missing_in_the_client.<locals>.make can't be "
-        )
-        first, *rest = str(raised.value).splitlines()
-        assert "in this process (host " in first and rest[0].split() == [
-            "what",
-            "differs",
-            "here",
-            socket.gethostname(),
-        ]
-        assert rest[1].split() == ["only_there", "missing", "unknown"]
-        assert rest[2] == "to mend it: make only_there importable here, or return plain data from the task"
-        cause = raised.value.__cause__
-        assert isinstance(cause, ModuleNotFoundError)
-        assert not fails or ("only_there.Thing" in str(cause.__cause__) and "in make" in str(cause.__cause__))
+    with pytest.raises(ResultPickleError) as raised:
+        client.submit(make, False).result(SECONDS)
+    assert str(raised.value).startswith(
+        "the result of test_a_result_whose_module_is_missing_in_the_client.<locals>.make can't be "
+    )
+    first, *rest = str(raised.value).splitlines()
+    assert "in this process (host " in first
+    assert rest[0].split() == ["what", "differs", "here", socket.gethostname()]
+    assert rest[1].split() == ["only_there", "missing", "unknown"]
+    assert rest[2] == "to mend it: make only_there importable here, or return plain data from the task"
+    assert isinstance(raised.value.__cause__, ModuleNotFoundError)
+    with pytest.raises(
+        Exception, match="this stands for an exception of class only_there.Thing: ModuleNotFound"
+    ) as stand_in:
+        client.submit(make, True).result(SECONDS)
+    assert type(stand_in.value) is Exception and "in make" in str(stand_in.value.__cause__)
 
 
 def test_an_exception_names_its_task_and_place(client: Client) -> None:
@@ -153,6 +151,7 @@ def test_a_module_that_is_missing_on_the_worker(client: Client, tmp_path: Any, m
     monkeypatch.syspath_prepend(tmp_path)
     import only_here  # type: ignore[import-not-found]
 
+    (tmp_path / "only_here.py").unlink()  # as on another machine
     for _ in range(2):
         with pytest.raises(FunctionLoadError, match=f"^function {ELSEWHERE} 'only_here'\nwhat differs ") as raised:
             client.submit(only_here.function).result(SECONDS)

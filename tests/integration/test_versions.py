@@ -64,7 +64,7 @@ def test_a_function_and_arguments_that_need_the_newer_version(client: Client) ->
     expected = [["what", "differs", "here", "there"], [NAME, "2.0", "1.0"]]
     with pytest.raises(FunctionLoadError) as failed:
         client.submit(curves.fit, 1).result(SECONDS)
-    assert table(failed.value) == expected and isinstance(failed.value.__cause__, AttributeError)
+    assert table(failed.value) == expected and isinstance(failed.value.__cause__, ImportError)
     for submit in (
         lambda: client.submit(abs, curves.New()).result(SECONDS),
         lambda: client.map(abs, [(curves.New(),)]),

@@ -294,6 +294,8 @@ class Contract:
                 attempts = {*self._suspended, *self._started[route], (*name, event.attempt)}
                 begun = {each[:2] for each in attempts if each[2] and self._held.is_holder(route, each[:2], each[2])}
                 for name in self._held.up_to(route, begun):
+                    if name not in begun and name in self._open and self._open[name][-1].calls > 1:
+                        continue  # a row of several calls has ended, and its answer is lost
                     name = self._gangs.lead(name) or name
                     self._failures[name] += 1
                     self._died.add(name)

@@ -32,7 +32,7 @@ SEEDS = range(2) if sys.implementation.name == "pypy" else range(1)
 
 EVERY_KIND = {
     "welcome", "refused", "hello wanted", "echo", "function", "forget", "dispatch", "resolved", "started",
-    "cancel refused", "error", "output", "retract", "stop", "end worker", "credit",
+    "cancel refused", "error", "output", "retract", "stop", "end worker", "credit", "change worker",
 }  # fmt: skip
 
 
@@ -44,7 +44,9 @@ def test_storm(seed):
     counts = storm.core.scheduler.counts
     assert counts.resolved > STEPS // 5 and counts.late_results > STEPS // 100
     assert counts.retracted > 3 and counts.stopped > 10
-    assert set(storm.kinds) | {"forget", "refused", "credit", "end worker"} == EVERY_KIND  # these are rare
+    assert (
+        set(storm.kinds) | {"forget", "refused", "credit", "end worker", "change worker"} == EVERY_KIND
+    )  # these are rare
     storm.settle()
     storm.leave()
     assert not any(storm.core.tables().values()), storm.core.tables()

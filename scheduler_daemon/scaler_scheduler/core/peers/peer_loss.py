@@ -241,11 +241,12 @@ class PeerLoss:
 
 def _begun(worker: Worker, running: Task | None) -> list[Task]:
     """The tasks of a worker that have begun. It begins tasks in the order in which it got them, so all tasks before one
-    that has begun have begun too, although it could not say so."""
+    that has begun have begun too, although it could not say so. Left out are rows of several calls: the answer of one
+    that has ended is lost, and its calls are not the cause. Their client would fail them all."""
     tasks = list(worker.tasks.values())
     while tasks and tasks[-1] is not running and tasks[-1].state == DISPATCHED:
         tasks.pop()
-    return tasks
+    return [task for task in tasks if task is running or task.state != DISPATCHED or task.options.weight == 1]
 
 
 def _count_death(task: Task, worker: Worker, cause: str) -> None:
