@@ -68,8 +68,7 @@ MUTATIONS = (
     ),
     Mutation(
         "count no attempt of tasks whose suspension is not known when their process dies",
-        peer_loss, "_begun", "return tasks",
-        "return [task for task in tasks if task is running or task.state == SUSPENDED]",
+        peer_loss, "_begun", "task.state != DISPATCHED or task.options.weight == 1", "task.state == SUSPENDED",
     ),
     Mutation(
         "run tasks with a time limit beside suspended tasks",
