@@ -2,8 +2,10 @@
 
 python -m tests.simulation.first_seeds [WORDS OF A NAME] [--stale]
 
-test_teeth.py begins with these seeds. A fault without an entry begins with seed 0. A change of the product changes the
-runs. A seed that no longer finds its fault is stale: test_teeth.py then tries the seeds behind it, which takes long.
+test_teeth.py begins with these seeds. A fault without an entry begins with seed 0. A fault whose entry is null has no
+known seed: test_teeth.py skips it and prints its name, until a search with --stale finds one. A change of the product
+changes the runs. A seed that no longer finds its fault is stale: test_teeth.py then tries the seeds behind it, which
+takes long.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ BLOCK = 10_000
 """The seeds of one kind of load, such as those with gangs, are in blocks of at least so many."""
 
 
-def read() -> dict[str, int]:
-    """Return the first seed of each fault, by the fault's name."""
-    seeds: dict[str, int] = json.loads(FILE.read_text())
+def read() -> dict[str, int | None]:
+    """Return the first seed of each fault, by the fault's name; None: no seed is known that finds it."""
+    seeds: dict[str, int | None] = json.loads(FILE.read_text())
     return seeds
 
 
@@ -49,6 +51,10 @@ def _finds(mutation: Mutation, seed: int) -> bool:
         return run_seed(seed)[1] is not None
 
 
+def _is_found(mutation: Mutation, seed: int | None) -> bool:
+    return seed is not None and _finds(mutation, seed)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Search short runs of the simulation that find the deliberate faults.")
     parser.add_argument("words", nargs="?", default="", help="only faults whose names contain these words")
@@ -60,10 +66,10 @@ def main() -> int:
     found = {name: seed for name, seed in read().items() if name in names}
     searched = [mutation for mutation in MUTATIONS if arguments.words in mutation.name]
     if arguments.stale:
-        searched = [mutation for mutation in searched if not _finds(mutation, found.get(mutation.name, 0))]
+        searched = [mutation for mutation in searched if not _is_found(mutation, found.get(mutation.name, 0))]
     is_complete = True
     for mutation in searched:
-        first = found.get(mutation.name, 0) // BLOCK * BLOCK
+        first = (found.get(mutation.name, 0) or 0) // BLOCK * BLOCK
         seed = next((seed for seed in _by_length(first, arguments.seeds) if _finds(mutation, seed)), None)
         if seed is None:
             is_complete = False
