@@ -28,8 +28,7 @@ from .load_failures import (
     this_process,
     with_note,
 )
-from .package_versions import local_versions
-from .pickled_packages import first_text
+from .package_versions import first_text, local_versions
 from .version_differences import Versions, missing_module_hint, result_differences, worker_differences
 
 TEXT_ERRORS: dict[int, type[Exception]] = {

@@ -10,7 +10,7 @@ from typing import Any
 from ..commands.options import interpreter
 from ..protocol.messages import Payload
 from ..protocol.utf8_text import escaped
-from .pickled_packages import is_package_name, packages_in
+from .package_versions import is_package_name, packages_in
 
 
 def this_process() -> str:

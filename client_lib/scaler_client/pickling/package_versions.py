@@ -1,4 +1,4 @@
-"""The versions of packages in this process's interpreter, and how those of two processes differ."""
+"""The packages that a pickle names, and the versions of packages in this process's interpreter."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..protocol.messages import Payload
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -134,3 +135,92 @@ def _top_level_names(distribution: Distribution) -> set[str]:
 def is_own_module(version: str) -> bool:
     """Whether a text of `local_versions` is the path of a module that no distribution has installed."""
     return os.sep in version
+
+
+# -------------------------------------------------------------------------------------------------- what a pickle names
+
+MAX_BYTES = 1 << 24
+"""How much of a pickle is read."""
+
+MAX_OPCODES = 20_000
+"""How many opcodes of a pickle are read: at most some 50 ms."""
+
+_NO_PACKAGES = {"__main__", "__mp_main__", "builtins", "copyreg"}
+_IMPORTERS = {"subimport", "_dynamic_import"}
+"""Functions of cloudpickle whose argument is the name of a module."""
+
+
+# The functions below find the names without unpickling. They are slow: only texts of errors need them.
+
+
+def packages_in(payload: Payload) -> list[str]:
+    """Return the packages and modules that unpickling imports: their top-level names, without the standard library.
+
+    Args:
+        payload: a pickle, complete or not. Bytes that are no pickle give the names before the first wrong byte.
+    """
+    names: set[str] = set()
+    try:
+        _collect(bytes(payload[:MAX_BYTES]), names)
+    except Exception:  # pickletools raises errors of many kinds
+        pass
+    return sorted(name for name in names if is_package_name(name))
+
+
+def first_text(payload: Payload, beginning: str) -> str:
+    """Return the first string of a pickle that begins like this; empty if there is none."""
+    import pickletools  # not at the top: the import takes some ms, and only errors need it
+
+    try:
+        for count, (_, argument, _) in enumerate(pickletools.genops(bytes(payload[:MAX_BYTES]))):
+            if isinstance(argument, str) and argument.startswith(beginning):
+                return argument
+            if count == MAX_OPCODES:
+                break
+    except Exception:
+        pass
+    return ""
+
+
+def is_package_name(name: str) -> bool:
+    """Whether a top-level name is of a package or module outside of the standard library."""
+    return name.isidentifier() and name not in _NO_PACKAGES and name not in sys.stdlib_module_names
+
+
+def _collect(data: bytes, names: set[str]) -> None:
+    import pickletools  # as above
+
+    texts: list[str] = []  # the strings that were pushed so far; a global's module and name are its last two
+    memo: dict[int, str] = {}
+    top: str | None = None  # the string on top of the stack; None: it is no string
+    is_module_next = False
+    argument: Any
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
+        if count == MAX_OPCODES:
+            return
+        name = opcode.name
+        if name == "MEMOIZE":
+            memo[len(memo)] = top or ""
+        elif name in ("PUT", "BINPUT", "LONG_BINPUT"):
+            memo[argument] = top or ""
+        elif name in ("GLOBAL", "INST"):
+            is_module_next = _note_global(names, *argument.split(" ", 1))
+            top = None
+        elif name == "STACK_GLOBAL":
+            is_module_next = _note_global(names, *texts[-2:])
+            top = None
+        else:
+            top = argument if isinstance(argument, str) and "UNICODE" in name else None
+            if name in ("GET", "BINGET", "LONG_BINGET"):
+                top = memo.get(argument) or None
+            if top is not None:
+                texts.append(top)
+                if is_module_next:
+                    names.add(top.partition(".")[0])
+                    is_module_next = False
+
+
+def _note_global(names: set[str], module: str, attribute: str) -> bool:
+    """Note the module of a global. Returns whether the next string names a module, too."""
+    names.add(module.partition(".")[0])
+    return attribute in _IMPORTERS and module.startswith("cloudpickle")

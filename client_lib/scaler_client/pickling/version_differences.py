@@ -7,8 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..commands.logs import on_one_line
 from ..protocol.utf8_text import escaped
-from .package_versions import MISSING, OWN, PYTHON, distribution_of, is_own_module, local_versions
-from .pickled_packages import is_package_name
+from .package_versions import (
+    MISSING,
+    OWN,
+    PYTHON,
+    distribution_of,
+    is_own_module,
+    is_package_name,
+    local_versions,
+)
 
 UNKNOWN = "unknown"
 """The version of a package of which a host has told nothing."""

@@ -48,8 +48,7 @@ from scaler_client.inspect.doctor.report import (
 from scaler_client.inspect.doctor.script_imports import read_imports
 from scaler_client.io.host_questions import HostVersions
 from scaler_client.monitor.text_layout import OutputFormat
-from scaler_client.pickling.package_versions import installed_packages, parse_installed
-from scaler_client.pickling.pickled_packages import packages_in
+from scaler_client.pickling.package_versions import installed_packages, packages_in, parse_installed
 
 SECONDS = 5.0
 PYTHON = f"python {platform.python_version()}"

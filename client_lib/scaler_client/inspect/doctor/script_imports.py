@@ -10,7 +10,7 @@ from importlib.machinery import all_suffixes
 
 from ...commands.options import OptionError
 from ...environments.module_files import is_uploaded
-from ...pickling.pickled_packages import is_package_name
+from ...pickling.package_versions import is_package_name
 
 MAX_SCRIPT_BYTES = 16 << 20
 MAX_FILES = 1000

@@ -15,11 +15,18 @@ import pytest
 from scaler_client import __version__
 from scaler_client.environments import module_files
 from scaler_client.errors import ArgumentLoadError, FunctionLoadError, ResultPickleError
-from scaler_client.pickling import package_versions, pickled_packages, serializer, version_differences
+from scaler_client.pickling import package_versions, serializer, version_differences
 from scaler_client.pickling.functions import Function
 from scaler_client.pickling.load_failures import split_versions, with_versions
-from scaler_client.pickling.package_versions import MISSING, installed_packages, local_versions, parse_installed
-from scaler_client.pickling.pickled_packages import MAX_OPCODES, first_text, packages_in
+from scaler_client.pickling.package_versions import (
+    MAX_OPCODES,
+    MISSING,
+    first_text,
+    installed_packages,
+    local_versions,
+    packages_in,
+    parse_installed,
+)
 from scaler_client.pickling.version_differences import missing_module_hint, result_differences, worker_differences
 from scaler_client.protocol.messages import Outcome
 
@@ -289,4 +296,4 @@ def test_garbage_of_a_worker_is_one_printable_text() -> None:
 
 
 def test_limits_exist() -> None:
-    assert pickled_packages.MAX_BYTES >= 1 << 20
+    assert package_versions.MAX_BYTES >= 1 << 20
