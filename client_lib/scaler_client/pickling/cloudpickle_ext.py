@@ -21,6 +21,8 @@ from typing import Any
 
 import cloudpickle
 
+from . import exception_state
+
 PROTOCOL = 5
 CachedFunction: type = type(functools.lru_cache(len))
 
@@ -209,7 +211,7 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
             return _reduce_class(value)
         if isinstance(value, FunctionType):
             return self._function_reduce(value)
-        return NotImplemented
+        return exception_state.reduced_value(value) if isinstance(value, BaseException) else NotImplemented
 
     def _dynamic_function_reduce(self, function: Any) -> Any:
         if function.__code__ is _GENERIC_CODE:
