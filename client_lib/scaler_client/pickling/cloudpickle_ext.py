@@ -2,22 +2,30 @@
 
 cloudpickle pickles functions and classes of `__main__` by value, because workers cannot import them. But it pickles
 these by name in any case, and no worker finds them: a function with `functools.lru_cache`, `NewType`, `ParamSpec`,
-`TypeVarTuple`. It cannot pickle generic functions (`singledispatch`) and, before Python 3.12, `cached_property`. A
-class with `__slots__` loses them. Since version 3.1.3 it also leaves out the source file's name, without which a
-traceback shows no lines of the source.
+`TypeVarTuple`, `type` statements. It cannot pickle generic functions (`singledispatch`), weak references, functions
+that a context manager decorates and, before Python 3.12, `cached_property`. A class with `__slots__` loses them. Since
+version 3.1.3 it also leaves out the source file's name, without which a traceback shows no lines of the source.
+
+It makes a class as a `class` statement does, which calls `__init_subclass__` and the metaclass without their keywords.
+And when an object comes back, it overwrites the attributes of the program's own class. Here neither happens.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import io
 import sys
+import threading
+import types
 import typing
+import weakref
 from collections import ChainMap
 from collections.abc import Callable
 from operator import attrgetter
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import cloudpickle
 
@@ -107,6 +115,7 @@ def _reduce_type(value: Any) -> Any:
     """Reduce a NewType, a ParamSpec or a TypeVarTuple. In one process, the same one is loaded only once."""
     if _is_named(value):
         return getattr, (sys.modules[value.__module__], value.__name__)
+    parts: tuple[Any, ...] = getattr(value, "__constraints__", ())
     if isinstance(value, typing.NewType):
         arguments: dict[str, Any] = {"tp": value.__supertype__}
     else:
@@ -114,17 +123,41 @@ def _reduce_type(value: Any) -> Any:
         found = ((name, getattr(value, f"__{name}__", None)) for name in names)
         arguments = {name: each for name, each in found if each and each is not getattr(typing, "NoDefault", None)}
     tracker = cloudpickle.cloudpickle._get_or_create_tracker_id(value)
-    return _make_type, (type(value), value.__name__, arguments, value.__module__, tracker)
+    return _make_type, (type(value), (value.__name__, *parts), arguments, value.__module__, tracker)
 
 
-def _make_type(kind: type, name: str, arguments: dict[str, Any], module: str, tracker: str) -> Any:
-    made: Any = kind(name, **arguments)
+def _make_type(kind: type, parts: tuple[Any, ...], arguments: dict[str, Any], module: str, tracker: str) -> Any:
+    made: Any = kind(*parts, **arguments)
     made.__module__ = module
     return cloudpickle.cloudpickle._lookup_class_or_track(tracker, made)
 
 
+def _reduce_alias(alias: Any) -> Any:
+    """Reduce what a `type` statement defines."""
+    if _is_named(alias):
+        return getattr, (sys.modules[alias.__module__], alias.__name__)
+    if alias.__type_params__:
+        kind: Callable[..., Any] = type(alias)
+        return functools.partial(kind, type_params=alias.__type_params__), (alias.__name__, alias.__value__)
+    _, holder = _aliases.setdefault(id(alias), (alias, [alias.__value__]))
+    return _make_alias, (alias.__name__, alias.__module__, holder)
+
+
+_aliases: dict[int, tuple[Any, list[Any]]] = {}
+"""The aliases that were pickled, and lists that hold their values. A value may name its alias: the pickle of the same
+list ends there."""
+
+
+def _make_alias(name: str, module: str, holder: list[Any]) -> Any:
+    names: dict[str, Any] = {"__name__": module, "holder": holder}
+    exec(f"type {name} = holder[0]", names)  # evaluated when it is needed: older Pythons lack the statement
+    return names[name]
+
+
 _TYPES = tuple(
-    kind for name in ("NewType", "ParamSpec", "TypeVarTuple") if isinstance(kind := getattr(typing, name, None), type)
+    kind
+    for name in ("NewType", "ParamSpec", "TypeVar", "TypeVarTuple")
+    if isinstance(kind := getattr(typing, name, None), type)
 )
 
 
@@ -138,13 +171,67 @@ def _make_cached_property(func: Callable[..., Any], name: str | None, text: str 
     return made
 
 
+# ------------------------------------------------------------------------------------------------------------- classes
+
+_tracker = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID
+_cloudpickle_class: Callable[..., type] = cloudpickle.cloudpickle._make_skeleton_class
+_hooks_lock = threading.Lock()
+
+_loaded: weakref.WeakSet[type] = weakref.WeakSet()
+"""The classes that were made here of a pickle. All other classes are of this program: no pickle changes them."""
+
+
 def _reduce_class(kind: type) -> Any:
     reduced = cloudpickle.cloudpickle._class_reduce(kind)
-    if vars(kind).get("__slots__") and type(reduced) is tuple and len(reduced[1]) > 3:
-        skeleton = list(reduced[1])
-        skeleton[3] = {**skeleton[3], "__slots__": kind.__slots__}  # type: ignore[attr-defined]
-        return (reduced[0], tuple(skeleton), *reduced[2:])
-    return reduced
+    if type(reduced) is not tuple or len(reduced) != 6:
+        return reduced
+    maker, arguments, *others = reduced
+    if vars(kind).get("__slots__"):
+        arguments = (*arguments[:3], {**arguments[3], "__slots__": kind.__slots__}, *arguments[4:])  # type: ignore[attr-defined]
+    return _make_class, (maker, arguments), *others[:-1], _set_class
+
+
+def _make_class(maker: Callable[..., type], arguments: tuple[Any, ...]) -> type:
+    """Return the class with this tracker's id, or a new one without its attributes."""
+    known: type | None = _tracker.get(arguments[-2])
+    if known is not None:
+        return known
+    made = maker(*arguments) if maker is not _cloudpickle_class else _make_quietly(*arguments)
+    _loaded.add(made)
+    return made
+
+
+def _make_quietly(
+    metaclass: type, name: str, bases: tuple[Any, ...], attributes: dict[str, Any], tracker: str, extra: Any
+) -> type:
+    """Return a new class, without a call of the program's metaclass and of `__init_subclass__` of its classes.
+
+    These may want keywords, and have done their work: it is pickled too.
+    """
+    real_bases = types.resolve_bases(bases)
+    with _hooks_lock:
+        ancestors = {each for base in real_bases for each in base.__mro__ if each in _loaded}
+        hooks = {each: vars(each)["__init_subclass__"] for each in ancestors if "__init_subclass__" in vars(each)}
+        for each in hooks:
+            type.__setattr__(each, "__init_subclass__", classmethod(lambda kind, **_: None))
+        try:
+            if metaclass not in _loaded:
+                return _cloudpickle_class(metaclass, name, bases, attributes, tracker, extra)
+            names = {sys.intern(key): value for key, value in attributes.items()}
+            if real_bases is not bases:
+                names["__orig_bases__"] = bases
+            maker: Any = next(each for each in metaclass.__mro__ if each not in _loaded)
+            made = maker.__new__(metaclass, name, real_bases, names)
+            return cast(type, cloudpickle.cloudpickle._lookup_class_or_track(tracker, made))
+        finally:
+            for each, hook in hooks.items():
+                type.__setattr__(each, "__init_subclass__", hook)
+
+
+def _set_class(kind: type, state: Any) -> type:
+    if kind in _loaded:
+        cloudpickle.cloudpickle._class_setstate(kind, state)
+    return kind
 
 
 # -------------------------------------------------------------------------------------------------- generic functions
@@ -190,6 +277,34 @@ def _reduce_generic_method(method: Any) -> Any:
     return _make_generic_method, (), (method.dispatcher, method.func), None, None, _set_generic_method
 
 
+# -------------------------------------------------------------------------------------- weak references and decorators
+
+
+class _Gone:
+    """What a weak reference refers to that is dead."""
+
+
+def _reduce_weak_reference(reference: Any) -> Any:
+    """Reduce a weak reference. It is dead where it is loaded, if nothing else in the pickle holds its object."""
+    target = reference()
+    return weakref.ref, (_Gone() if target is None else target,)
+
+
+def _reduce_weak_set(values: Any) -> Any:
+    return weakref.WeakSet, (), list(values), None, None, weakref.WeakSet.update
+
+
+def _reduce_weak_mapping(values: Any) -> Any:
+    return type(values), (), None, None, iter(list(values.items()))
+
+
+def _reduce_context_manager(manager: Any) -> Any:
+    """Reduce what a function with `contextlib.contextmanager` returns. As a decorator it is a part of functions."""
+    if inspect.getgeneratorstate(manager.gen) != inspect.GEN_CREATED:
+        raise TypeError(f"cannot pickle a {type(manager).__name__} that was entered")
+    return type(manager), (manager.func, manager.args, manager.kwds)
+
+
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """cloudpickle's pickler with support for more kinds of values, and with the names of source files."""
 
@@ -200,7 +315,12 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
             CodeType: _reduce_code,
             functools.cached_property: _reduce_cached_property,
             functools.singledispatchmethod: _reduce_generic_method,
+            contextlib._GeneratorContextManager: _reduce_context_manager,
+            weakref.ReferenceType: _reduce_weak_reference,
+            weakref.WeakSet: _reduce_weak_set,
+            **dict.fromkeys((weakref.WeakKeyDictionary, weakref.WeakValueDictionary), _reduce_weak_mapping),
             **dict.fromkeys(_TYPES, _reduce_type),
+            getattr(typing, "TypeAliasType", None): _reduce_alias,
         },
         *_tables[1:],
     )

@@ -1,4 +1,4 @@
-"""Cached functions (functools.lru_cache) that a worker can't import, and the names of source files."""
+"""More of what programs define in `__main__` travels by value, and code keeps the name of its source file."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_cached_functions_of_main_work_in_another_process() -> None:
 
 
 MAIN = '''
-import dataclasses, functools, pickle, sys, typing
+import abc, contextlib, dataclasses, functools, pickle, sys, typing, weakref
 from typing import Callable, NamedTuple, NewType, ParamSpec, TypeVar
 
 UserId = NewType("UserId", int)
@@ -159,7 +159,98 @@ def lazy():
     return found.value, found.value, found.calls, Lazy.value.__doc__
 
 
+class Plugin:
+    kinds = {}
+
+    def __init_subclass__(cls, *, key):
+        if key in Plugin.kinds:
+            raise KeyError(key)
+        Plugin.kinds[key] = cls
+
+
+class First(Plugin, key="first"):
+    pass
+
+
+class Tagged(type):
+    made = []
+
+    def __new__(meta, name, bases, attributes, *, tag):
+        made = super().__new__(meta, name, bases, attributes)
+        made.tag = tag
+        Tagged.made.append(name)
+        return made
+
+    def __init__(cls, name, bases, attributes, *, tag):
+        super().__init__(name, bases, attributes)
+
+
+class Labelled(metaclass=Tagged, tag="label"):
+    pass
+
+
+class SingleMeta(abc.ABCMeta):
+    def __call__(cls):
+        if not hasattr(cls, "only"):
+            cls.only = super().__call__()
+        return cls.only
+
+
+class Single(metaclass=SingleMeta):
+    pass
+
+
+class Tree:
+    every = weakref.WeakValueDictionary()
+    kinds = weakref.WeakKeyDictionary()
+    seen = weakref.WeakSet()
+
+    def __init__(self, name):
+        self.name, self.parts, self.parent = name, [], None
+        Tree.every[name] = self
+        Tree.seen.add(self)
+
+    def add(self, part):
+        self.parts.append(part)
+        part.parent = weakref.ref(self)
+        return self
+
+
+TREE = Tree("top").add(Tree("part"))
+Tree.kinds[TREE] = "root"
+
+
+def tree():
+    part = TREE.parts[0]
+    return part.parent() is TREE, sorted(Tree.every), Tree.kinds[TREE], part in Tree.seen
+
+
+@contextlib.contextmanager
+def doubled():
+    yield
+
+
+@doubled()
+def decorated(x):
+    return 2 * x
+
+
+class Failed(OSError):
+    def __init__(self, code, *, path):
+        super().__init__(f"code {code}")
+        self.path = path
+
+
+FAILED = Failed(5, path="/a")
+
+
 CALLS = {
+    "plugin": lambda: (Plugin.kinds["first"] is First, list(Plugin.kinds)),
+    "metaclass": lambda: (Labelled.tag, Tagged.made, Single() is Single(), isinstance(3, Single)),
+    "weak": tree,
+    "decorated": lambda: (decorated(2), decorated(3)),
+    "exception": lambda: (str(FAILED), FAILED.path, type(FAILED).__name__),
+    "typevar": lambda: (T.__name__, typing.get_type_hints(call)["return"] is T),
     "newtype": lambda: (next_of(1), UserId.__name__, typing.get_type_hints(next_of)["user"] is UserId),
     "paramspec": lambda: (call(pow, 2, 3), P.__name__),
     "cached_property": lazy,
@@ -176,6 +267,26 @@ if sys.version_info >= (3, 11):
         return len(values)
 
     CALLS["typevartuple"] = lambda: (many(1, 2), Ts.__name__)
+if sys.version_info >= (3, 12):
+    exec("""
+type Json = dict[str, Json] | list[Json] | int
+type Pair[X] = tuple[X, X]
+
+def first[X: int](pair: Pair[X], text: Json = 0) -> X:
+    return pair[0]
+
+CALLS["aliases"] = lambda: (
+    first((1, 2)), Json.__name__, Json.__value__.__args__[1].__args__[0].__name__,
+    Pair.__type_params__ == Pair.__value__.__args__[:1], str(Pair[int]),
+)
+""", globals())
+if sys.version_info >= (3, 13):
+    D = TypeVar("D", default=int)
+
+    class Defaulted(typing.Generic[D]):
+        pass
+
+    CALLS["default"] = lambda: (D.__default__, Defaulted.__parameters__ == (D,))
 '''
 
 
@@ -195,8 +306,42 @@ found = pickle.loads(open(sys.argv[1], "rb").read())
 for name, fn in CALLS.items():
     assert found[name] == fn(), (name, found[name], fn())
 assert type(found["slotted"]) is Slotted
+assert list(Plugin.kinds) == ["first"] and Tagged.made == ["Labelled"]
 print("all right")
 """
     program.write_text(MAIN + dump.format("CALLS") + check)
     done = subprocess.run([sys.executable, str(program), str(data)], capture_output=True, text=True)
     assert done.stdout == "all right\n", done.stderr
+
+
+def test_a_class_of_the_program_stays_as_it_is_when_an_object_comes_back(tmp_path: Path) -> None:
+    """A pickle has the attributes and functions that the class had elsewhere."""
+    program, elsewhere = tmp_path / "program.py", tmp_path / "elsewhere.py"
+    program.write_text("""
+import pickle, subprocess, sys
+from scaler_client.pickling import cloudpickle_ext
+factor = 2
+class Shape:
+    made = 0
+    def __init__(self, size):
+        Shape.made += 1
+        self.size = size
+    def area(self):
+        return factor * self.size
+def task():
+    return Shape(3), Shape(4)
+area = Shape.area
+sent = cloudpickle_ext.dumps(task)
+back = subprocess.run([sys.executable, sys.argv[1]], input=sent, check=True, capture_output=True).stdout
+Shape.made, factor = 7, 10
+found = pickle.loads(back)[1][1]
+print(type(found) is Shape, Shape.area is area, Shape.made, found.area(), Shape.__subclasses__())
+""")
+    elsewhere.write_text("""
+import pickle, sys
+from scaler_client.pickling import cloudpickle_ext
+task = pickle.load(sys.stdin.buffer)
+sys.stdout.buffer.write(cloudpickle_ext.dumps([task() for _ in range(2)]))
+""")
+    done = subprocess.run([sys.executable, str(program), str(elsewhere)], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True True 7 40 []\n", "")
