@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..errors import MessageTooLargeError
-from ..pickling import cloudpickle_ext, custom_serializer
+from ..pickling import cloudpickle_ext, custom_serializer, serializer
 from ..pickling.custom_serializer import Serializer
 from ..pickling.object_frames import pickle_object
 from ..pickling.references import ObjectHolder, ObjectRef, StoredObject
@@ -73,7 +73,7 @@ def send_object(
         is_arguments, is_shared: as for `StoredObject`.
 
     Raises:
-        TypeError: the value can't be pickled; the text names its type.
+        TypeError: the value can't be pickled; the text names its type, and the part of it that can't be.
         MessageTooLargeError: a frame has more bytes than the scheduler takes.
         ClientClosedError: the client is disconnected.
     """
@@ -92,7 +92,7 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
     Buffers are not copied: they must not change until the object is sent.
 
     Raises:
-        TypeError: the value can't be pickled; the text names its type.
+        TypeError: the value can't be pickled; the text names its type, and the part of it that can't be.
     """
     if own_serializer is not None:
         whole = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
@@ -100,8 +100,7 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
     try:
         return pickle_object(value).frames()
     except Exception as error:
-        kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-        raise TypeError(f"the object of type {kind} can't be pickled: {type(error).__name__}: {error}") from error
+        raise serializer.unpicklable("the object", value, error) from error
 
 
 class _Serialized:

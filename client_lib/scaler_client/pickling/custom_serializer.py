@@ -11,9 +11,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-import cloudpickle
-
 from ..errors import SerializerError
+from . import cloudpickle_ext
 from . import serializer as default
 from .input_lookup import load_input, load_value
 from .references import REFERENCES, STAND_INS, Call, InputCollector, ObjectRef, read_result
@@ -65,9 +64,10 @@ def check_serializer(given: Any) -> None:
                 f"serializer {given!r}: its {name} must be a static method, or pass an instance of the class"
             )
     try:
-        cloudpickle.dumps(given)
+        cloudpickle_ext.dumps(given)
     except Exception as error:
-        raise TypeError(f"serializer {given!r} can't be pickled: {type(error).__name__}: {error}") from error
+        text = f"serializer {given!r} can't be pickled: {type(error).__name__}: {error}"
+        raise TypeError(f"{text}{default.place_of_failure(given)}") from error
 
 
 class RemoteCall:

@@ -11,7 +11,7 @@ import functools
 import io
 import pickle
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from types import BuiltinMethodType, FunctionType, MethodType
@@ -217,9 +217,20 @@ def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Except
     for name, value in named:
         own = _pickle_error(value)
         if own is not None:
-            kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-            return TypeError(f"{name} of type {kind} can't be pickled: {_describe(own)}{place_of_failure(value)}")
+            return unpicklable(name, value, own)
     return TypeError(f"the arguments can't be pickled together: {_describe(error)}")
+
+
+def unpicklable(name: str, value: Any, error: Exception) -> TypeError:
+    """Return the error of a value that can't be pickled.
+
+    Args:
+        name: of the value.
+        value: the value.
+        error: what its pickling has raised.
+    """
+    kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    return TypeError(f"{name} of type {kind} can't be pickled: {_describe(error)}{place_of_failure(value)}")
 
 
 def _describe(error: BaseException) -> str:
@@ -228,8 +239,8 @@ def _describe(error: BaseException) -> str:
 
 # ------------------------------------------------------------------------------------------------ what can't be pickled
 
-MAX_LOOKS = 1000
-"""At most so many parts of a value are looked at, to find the one that can't be pickled."""
+MAX_PARTS = 100_000
+"""At most so many parts of a value are searched for the one that can't be pickled."""
 
 MAX_STEPS = 12
 """The longest way to it that a text has."""
@@ -246,11 +257,13 @@ def place_of_failure(value: Any) -> str:
     steps: list[str] = []
     seen = {id(value)}
     while len(steps) < MAX_STEPS:
-        parts = ((name, part) for name, part in islice(_parts(value), MAX_LOOKS) if id(part) not in seen)
-        found = next(((name, part) for name, part in parts if _pickle_error(part) is not None), None)
-        if found is None:
+        parts = [(name, part) for name, part in islice(_parts(value), MAX_PARTS) if id(part) not in seen]
+        while len(parts) > 1:  # half by half: this costs as much as two picklings, however many parts there are
+            half = parts[: len(parts) // 2]
+            parts = half if _pickle_error([part for _, part in half]) is not None else parts[len(half) :]
+        if not parts or _pickle_error(parts[0][1]) is None:
             break
-        name, value = found
+        name, value = parts[0]
         seen.add(id(value))
         steps.append(name)
     return f" (it is {' of '.join(reversed(steps))})" if steps else ""
@@ -270,6 +283,10 @@ def _parts(value: Any) -> Iterator[Part]:
         yield from _parts_of_function(value)
     elif isinstance(value, type):
         yield from ((f"attribute {name!r}", part) for name, part in vars(value).items() if name not in _OF_CLASSES)
+        yield from (_class_part("base class", each) for each in value.__bases__)
+        yield _class_part("metaclass", type(value))
+    elif isinstance(value, cloudpickle_ext.CachedFunction):
+        yield "the cached function", value.__wrapped__  # type: ignore[attr-defined]
     elif isinstance(value, (MethodType, BuiltinMethodType)):
         yield "the object of the method", value.__self__
     elif isinstance(value, functools.partial):
@@ -280,6 +297,8 @@ def _parts(value: Any) -> Iterator[Part]:
         for key, part in value.items():
             yield f"item {_short(key)}", part
             yield "a key", key
+        if isinstance(value, defaultdict):
+            yield "the default factory", value.default_factory
     elif isinstance(value, (list, tuple, set, frozenset, deque)):
         yield from ((f"item {position}", part) for position, part in enumerate(value))
     else:
@@ -316,9 +335,12 @@ def _parts_of_object(value: Any) -> Iterator[Part]:
             yield from ((f"attribute {name!r}", part) for name, part in each.items())
         elif each is not None:
             yield "its state", each
-    yield from (("part of it", part) for part in reduced[1])
-    if type(value).__module__ == "__main__":
-        yield f"class {type(value).__qualname__}", type(value)
+    yield from (_class_part("class", part) if isinstance(part, type) else ("part of it", part) for part in reduced[1])
+    yield _class_part("class", type(value))
+
+
+def _class_part(relation: str, kind: type) -> Part:
+    return f"{relation} {kind.__qualname__}", kind
 
 
 def _short(key: Any) -> str:

@@ -209,8 +209,11 @@ def _closing_over(pool: Any) -> Any:
         (functools.partial(print, 1, file=LOCK), "argument 'file'"),
         (_closing_over(Pool(LOCK)), "item 1 of item 'inner' of attribute 'parts' of closure variable 'pool'"),
         (reads_global, "global 'LOCK'"),
+        (functools.lru_cache(_closing_over(LOCK)), "closure variable 'pool' of the cached function"),
+        ({**{number: object() for number in range(5000)}, "last": LOCK}, "item 'last'"),
+        (collections.defaultdict(_closing_over(LOCK)), "closure variable 'pool' of the default factory"),
     ],
-    ids=["itself", "containers", "object", "method", "partial", "closure", "global"],
+    ids=["itself", "containers", "object", "method", "partial", "closure", "global", "cached", "many", "default"],
 )
 def test_errors_name_the_way_to_what_can_not_be_pickled(value: Any, way: str) -> None:
     if value is reads_global:
@@ -223,6 +226,20 @@ def test_errors_name_the_way_to_what_can_not_be_pickled(value: Any, way: str) ->
         with pytest.raises(TypeError, match="function f can't be pickled") as caught:
             serializer.dump_function(value, "f")
         assert str(caught.value).endswith(f" (it is {way})")
+
+
+def test_the_way_leads_through_base_classes_and_metaclasses() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "LOCK": LOCK}
+    exec(
+        "class Meta(type):\n    held = LOCK\n"
+        "class Base:\n    def run(self): return LOCK\n"
+        "class Sub(Base): pass\nclass Made(metaclass=Meta): pass",
+        space,
+    )
+    with pytest.raises(TypeError, match=r"global 'LOCK' of attribute 'run' of base class Base of class Sub\)"):
+        serializer.dump_call((space["Sub"](),), {})
+    with pytest.raises(TypeError, match=r"attribute 'held' of metaclass Meta\)"):
+        serializer.dump_call((space["Made"],), {})
 
 
 def test_values_that_contain_themselves_have_a_way_that_ends() -> None:
