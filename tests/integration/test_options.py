@@ -44,6 +44,9 @@ def test_a_time_limit(client: Client, tmp_path: Path) -> None:
         with pytest.raises(TaskTimeoutError, match=rf"my-{name}#\d+: .*0\.3 s"):
             future.result(SECONDS)
         assert len(notes(endless[name])) == 1, "no second attempt"
+    for name, future in list(zip(endless, futures))[1:]:
+        where = str(getattr(future.exception(), "__cause__", None))
+        assert f", in {name}" in where and "scaler_worker" not in where, where
     pids = [client.submit(meet, str(tmp_path / "meeting"), 2) for _ in range(2)]
     assert len({each.result(SECONDS) for each in pids}) == 2, "both workers are free"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 
+from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import retry_policy
 
 LINE_LIMIT = 200
@@ -19,12 +20,15 @@ _OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 def traceback_text(error: BaseException) -> str:
-    """The text of a traceback, without the worker's frames around the task's function."""
+    """The text of a traceback, without the worker's frames around the task's function, and those that stopped it."""
     inner = error.__traceback__
     while inner is not None and _is_own(inner.tb_frame.f_code.co_filename):
         inner = inner.tb_next
     try:
-        return "".join(traceback.format_exception(type(error), error, inner))
+        shown = traceback.TracebackException(type(error), error, inner, compact=True)
+        while isinstance(error, TaskStoppedError) and shown.stack and _is_own(shown.stack[-1].filename):
+            shown.stack.pop()
+        return "".join(shown.format())
     except Exception:  # attributes of an exception may raise errors too
         return "".join([*traceback.format_tb(inner), f"{describe_error(error)}\n"])
 
