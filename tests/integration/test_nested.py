@@ -211,6 +211,39 @@ def test_a_parent_whose_child_ends_its_process(daemon: SchedulerCommand, tmp_pat
         assert len(notes(log, "began")) == 1
 
 
+def surroundings() -> tuple[str, str | None, str | None]:
+    return os.getcwd(), os.environ.get("SCALER_TEST_PARENT"), os.environ.get("SCALER_TEST_CHILD")
+
+
+def wandering_child(folder: str) -> tuple[tuple[str, str | None, str | None], int]:
+    seen = surroundings()
+    os.chdir(folder)
+    os.environ["SCALER_TEST_CHILD"] = "set"
+    return seen, os.getpid()
+
+
+def wandering_parent(folders: list[str]) -> list[object]:
+    begun = surroundings()
+    os.chdir(folders[0])
+    os.environ["SCALER_TEST_PARENT"] = "set"
+    with Client() as client:
+        seen, pid = client.submit(wandering_child, folders[1]).result()
+    return [begun, seen, pid == os.getpid(), surroundings()]
+
+
+def test_a_child_does_not_see_its_parents_directory_and_variables(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """Nor does the parent see the child's."""
+    folders = [str(tmp_path / name) for name in ("parent", "child")]
+    for folder in folders:
+        os.mkdir(folder)
+    with cluster(tmp_path, daemon.address), Client(daemon.address) as client:
+        for _ in range(2):  # the second time, the function is loaded
+            begun, seen, is_same, after = client.submit(wandering_parent, folders).result(SECONDS)
+            assert is_same and after == (folders[0], "set", None)
+            assert seen[0] not in folders and seen == (seen[0], *begun[1:])
+            client.submit(os.chdir, "/").result(SECONDS)
+
+
 def test_shutdown_while_parents_wait(tmp_path: Path) -> None:
     log, gate = str(tmp_path / "log"), tmp_path / "never"
     with SchedulerClusterCombo(n_workers=2) as combo, Client(combo.get_address()) as client:

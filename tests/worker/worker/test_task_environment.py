@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from scaler_worker.task_environment import THREAD_VARIABLES, TaskEnvironment, visible_devices
@@ -53,3 +56,34 @@ def test_the_threads_of_loaded_libraries_are_put_back() -> None:
     assert set(threads()) <= {1}
     environment.leave()
     assert threads() == before
+
+
+def test_a_suspended_task_keeps_its_directory_and_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCALER_TEST_KEPT", "before")
+    monkeypatch.delenv("SCALER_TEST_NEW", raising=False)
+    environment = TaskEnvironment()
+    environment.note()
+    environment.enter("7 gpu=1:3")
+    environment.note()  # a function was loaded, which sets nothing
+    (tmp_path / "own").mkdir()
+    os.chdir("own")
+    os.environ["SCALER_TEST_NEW"] = "\udc80 of the parent"
+    del os.environ["SCALER_TEST_KEPT"]
+    environment.leave()
+    parent = environment.suspend()
+    assert Path.cwd() == tmp_path
+    assert (os.environ.get("SCALER_TEST_NEW"), os.environ.get("SCALER_TEST_KEPT")) == (None, "before")
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") is None
+    environment.note()
+    os.chdir("/")
+    os.environ["SCALER_TEST_NEW"] = "of the child"
+    environment.resume(parent)
+    assert Path.cwd() == tmp_path / "own"
+    assert (os.environ.get("SCALER_TEST_NEW"), os.environ.get("SCALER_TEST_KEPT")) == ("\udc80 of the parent", None)
+    assert os.getenvb(b"SCALER_TEST_NEW") == b"\x80 of the parent"
+    os.rmdir(tmp_path / "own")
+    parent = environment.suspend()
+    assert Path.cwd() == tmp_path
+    environment.resume(parent)
+    assert Path.cwd() == tmp_path, "its directory is gone"

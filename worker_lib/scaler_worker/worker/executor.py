@@ -77,6 +77,7 @@ class Executor:
         exported: ExportedFunctions | None = None,
         place: str = "on the worker",
         task: Callable[[], str] = str,
+        note_loaded: Callable[[], None] = lambda: None,
     ) -> None:
         """
         Args:
@@ -85,8 +86,10 @@ class Executor:
             exported: the functions that are called by name.
             place: this worker, for error texts.
             task: returns a description of the running task, for notes in errors.
+            note_loaded: called when a function was loaded, which imports modules.
         """
         self._sent = functions
+        self._note_loaded = note_loaded
         self._report_failure = report_failure
         self._exported = ExportedFunctions({}) if exported is None else exported
         self._place = place
@@ -245,6 +248,7 @@ class Executor:
             )
             loaded = _Substitute(partial(self._fail_to_load, _dump_load_error(error, text), failure))
         self._loaded[number] = loaded
+        self._note_loaded()
         return loaded
 
     def _fail_to_load(self, dumped: bytes, failure: tuple[str, str], _payload: Payload) -> tuple[int, Payload]:

@@ -107,6 +107,7 @@ class Worker:
             self.exported,
             place=f"on worker {settings.name} ({this_process()})",
             task=lambda: self.origins.describe_running(where),
+            note_loaded=task.environment.note,
         )
         self.origins = OriginFinder(self.session, token, task, self.executor.name_of)
         self.log = OutputLog()

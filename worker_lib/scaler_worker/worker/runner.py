@@ -228,6 +228,7 @@ class Runner:
         if not queue:
             return
         self._slot.watcher.wake()
+        task.environment.note()
         self._is_clean = False
         while session.forgotten:
             self._execution.forget(session.forgotten.popleft())

@@ -63,6 +63,8 @@ class Suspension(NamedTuple):
     ran: list[Interval]
     """When it ran."""
     leaves_processes: bool
+    surroundings: Any
+    """What `Environment.suspend` has returned."""
 
 
 class Environment(Protocol):
@@ -72,6 +74,12 @@ class Environment(Protocol):
 
     def leave(self) -> None: ...
 
+    def note(self) -> None: ...
+
+    def suspend(self) -> Any: ...
+
+    def resume(self, surroundings: Any) -> None: ...
+
 
 class _NoEnvironment:
     """Leaves the process as it is."""
@@ -80,6 +88,15 @@ class _NoEnvironment:
         """Do nothing."""
 
     def leave(self) -> None:
+        """Do nothing."""
+
+    def note(self) -> None:
+        """Do nothing."""
+
+    def suspend(self) -> None:
+        """Do nothing."""
+
+    def resume(self, surroundings: Any) -> None:
         """Do nothing."""
 
 
@@ -175,7 +192,7 @@ class RunningTask:
         if profile is not None:
             profile.pause()
         self.suspended_rows[threading.get_ident()] = row
-        return Suspension(left_ns, suspended_ns, profile, ran, leaves_processes)
+        return Suspension(left_ns, suspended_ns, profile, ran, leaves_processes, self.environment.suspend())
 
     def resume(self, row: Row, suspension: Suspension) -> None:
         """Resume the calling thread's task."""
@@ -185,6 +202,7 @@ class RunningTask:
         self.profile = suspension.profile
         if self.profile is not None:
             self.profile.resume()
+        self.environment.resume(suspension.surroundings)
         self.environment.enter(booking_of(row))
         self._ran = suspension.ran
         if suspension.leaves_processes:
