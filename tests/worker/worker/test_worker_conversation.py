@@ -96,11 +96,11 @@ class Conversation:
             self._close({task}, "values" if outcome == Outcome.VALUE else "stopped")
 
     def _take_hello(self, running: set[int], finished: set[int]) -> None:
-        """The worker repeats the answers of the finished tasks after the welcome."""
-        assert running <= self.open and not finished & self.open
-        self._repeated |= finished
+        """After the welcome, the worker repeats the answers of finished tasks, or sends them if it could not before."""
+        assert running <= self.open
+        self._repeated |= finished - self.open
         self.counts["kept over a hello"] += len(running)
-        self._close(self.open - running, "forgotten")
+        self._close(self.open - running - finished, "forgotten")
         self._scheduler.say("welcome", protocolVersion=1, version="0.9", incarnation=5, leaseMilliseconds=60_000)
         self._send_functions()
 
