@@ -97,7 +97,7 @@ struct Hello {
   environment @22 :Text;      # of a worker: the name of its environment; empty: it has none
   environments @23 :UInt8;    # of an agent: the highest `level` of the environments that it prepares
   platform @24 :Text;         # of an agent: the platform of its host, "linux-x86_64-cp311"
-  finished @25 :UInt32;       # of a worker that joins again: the last so many of `running` have ended; their results follow the welcome
+  finished @25 :UInt32;       # of a worker that joins again: how many tasks at the end of `running` have ended; their results follow the welcome
 }
 
 struct HostResource {

@@ -122,7 +122,7 @@ def test_an_annotation_without_effect_is_logged_once(caplog: pytest.LogCaptureFi
     graph = annotated({"a": (held,), "b": (held,)}, a={"retrys": 3}, b={"retrys": 4, "priority": 1})
     assert Options(graph).of("b") == Options(graph).of("b") == {"priority": 1}
     assert [record.getMessage() for record in caplog.records] == [
-        "dask's annotation 'retrys' has no effect here; those with one: capabilities, cpus, limit, priority, "
+        "dask's annotation 'retrys' has no effect; supported annotations: capabilities, cpus, limit, priority, "
         "resources, retries, retry_on, timeout"
     ]
 

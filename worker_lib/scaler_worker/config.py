@@ -355,7 +355,7 @@ COMMAND = Command(
             Kind("MODULE:FUNCTION", _parse_preload, (str,)),
             "",
             "a function without arguments that each worker calls before its first task; if it fails in the first "
-            "worker, the command ends with status 1",
+            "worker, the command ends with status 78",
         ),
         Option(
             "offer",
@@ -363,7 +363,7 @@ COMMAND = Command(
             {},
             "functions that clients in any language may call by NAME (default: the function's own name); give several "
             "separated by commas, or repeat the option. If the first worker cannot import one, the command ends with "
-            "status 1",
+            "status 78",
         ),
         Option(
             "environments",

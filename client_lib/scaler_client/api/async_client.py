@@ -368,7 +368,7 @@ class AsyncClient:
                 raise
 
     def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> AsyncIterator[T]:
-        """Lazily call `fn(*arguments)` for each tuple of arguments: calls that you do not read to need not run.
+        """Call `fn(*arguments)` lazily for each tuple of arguments: calls whose results you do not read may not run.
 
         The iterable is read while you read the results. So the needed memory does not grow with the number of calls. If
         you drop the iterator, calls that have not begun are cancelled. To run all calls, use `map`.
@@ -395,7 +395,7 @@ class AsyncClient:
     def imap_unordered(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000
     ) -> AsyncIterator[T]:
-        """Lazily call `fn(*arguments)` for each tuple of arguments, as `imap`; results come as soon as they are there.
+        """Call `fn(*arguments)` lazily, like `imap`, and yield each result as soon as it arrives.
 
         Args:
             fn: the function.

@@ -39,7 +39,7 @@ class _Lifetime:
 class Client(DataApi):
     """A connection to a scheduler. Any number of threads may use it.
 
-    Use it in a `with` statement, or call `disconnect` at the end. A client that is dropped without this disconnects
+    Use it in a `with` statement, or call `disconnect` at the end. A client without references disconnects
     when its open tasks are done and its kept results are dropped.
 
     A client can be passed to tasks. An instance of a subclass keeps its class and its attributes; its `__init__` is not
@@ -150,7 +150,7 @@ class Client(DataApi):
         super().__init__(
             self._connection.io_thread,
             functions=self._connection.functions(settings.serializer),
-            # No method of the client: it would keep the client, which ends with its last reference.
+            # Not a method: it would refer to the client, which must disconnect when its last reference is gone.
             dump_call_of=partial(_dump_call_of_inputs, settings.serializer, self._connection.io_thread),
             serializer=settings.serializer,
             options=settings.options,

@@ -90,8 +90,9 @@ class ClusterExecutor(concurrent.futures.Executor):
     ) -> Iterator[T]:
         """Call `fn` with the first items of all iterables, then with the second items, and so on.
 
-        All calls are submitted now, and run even if nobody reads the results. If the iterator is closed after its first
-        result was read, or if it raises, calls that have not begun are cancelled.
+        All calls are submitted now, unless `buffersize` is given. Submitted calls run even if nobody reads the results.
+        If the iterator is closed after its first result was read, or if it raises, calls that have not begun are
+        cancelled.
 
         Args:
             fn: the function.

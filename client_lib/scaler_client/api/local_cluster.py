@@ -145,7 +145,7 @@ class LocalCluster:
         monitor = (
             reachable_address(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
         )
-        open_standard_descriptors()  # for this program's pipes to the commands: these must not take their places
+        open_standard_descriptors()  # else the pipes to the commands would take the numbers of closed ones
         self._watch = NewestSnapshot(bind, monitor)
         self._ui_address = self._page_token = ""
         self._processes: list[subprocess.Popen[bytes]] = []

@@ -72,7 +72,7 @@ def iterate_map(
         buffer: the most calls that were submitted and whose results were not read; None: all.
         is_ordered: whether the results come in the order of the arguments. Else they come as they are there.
         runs_all: whether the submitted calls run even if the iterator is dropped before its first result is read, or if
-            another call fails that nobody reads: what the executors of the standard library do.
+            another call fails that nobody reads, as in the executors of the standard library.
         deadline: when the iterator raises `TimeoutError` instead of waiting, by `time.monotonic`; None: never.
     """
     changed = slot_wait.Event(io_thread)

@@ -79,8 +79,8 @@ class Submitter:
     Args:
         io_thread: the I/O thread that the tasks are handed to.
         functions: turns functions into bytes.
-        dump_call_of: returns what turns the arguments of a call into bytes. Its argument says whether the tasks of a
-            worker share the values of their inputs.
+        dump_call_of: returns the function that turns the arguments of a call into bytes. Its argument says whether the
+            tasks of a worker share the values of their inputs.
         serializer: turns objects into bytes; None: cloudpickle.
         options: the options of the tasks.
         nested_handle: the handle of a client inside a worker; None for other clients.
@@ -354,7 +354,7 @@ class Submitter:
         return run_map(self._io_thread, self._map_plan(fn, iterable, progress))
 
     def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> Iterator[T]:
-        """Lazily call `fn(*arguments)` for each tuple of arguments: calls that you do not read to need not run.
+        """Call `fn(*arguments)` lazily for each tuple of arguments: calls whose results you do not read may not run.
 
         The iterable is read while you read the results. So the needed memory does not grow with the number of calls. If
         you drop the iterator, calls that have not begun are cancelled. To run all calls, use `map` or an executor.
@@ -389,7 +389,7 @@ class Submitter:
     def imap_unordered(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000
     ) -> Iterator[T]:
-        """Lazily call `fn(*arguments)` for each tuple of arguments, as `imap`; results come as soon as they are there.
+        """Call `fn(*arguments)` lazily, like `imap`, and yield each result as soon as it arrives.
 
         Args:
             fn: the function.

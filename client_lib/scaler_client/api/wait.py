@@ -100,7 +100,7 @@ def _wait_for_tasks(
     """
 
     def is_enough(future: TaskFuture[T]) -> bool:
-        """Return whether nothing else is waited for when this future is done."""
+        """Return whether the wait is over when this future is done."""
         if return_when != concurrent.futures.FIRST_EXCEPTION:
             return return_when == concurrent.futures.FIRST_COMPLETED
         return not future.cancelled() and future.exception() is not None

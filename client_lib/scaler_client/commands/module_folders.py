@@ -15,7 +15,7 @@ PATH_VARIABLE = "PYTHONPATH"
 PROGRAM_VARIABLE = "SCALER_CLUSTER_PROGRAM_PYTHONPATH"
 """The program's own PYTHONPATH, for an interpreter whose PYTHONPATH was extended. Empty: there is none."""
 FOLDERS_VARIABLE = "SCALER_CLUSTER_PROGRAM_FOLDERS"
-"""The folders of the program, as JSON. A colon is a part of a folder here."""
+"""The folders of the program, as JSON, because the name of a folder may contain a colon."""
 
 _folders: list[str] = []
 """The folders of the program whose local cluster has started this process."""

@@ -634,8 +634,8 @@ def _for_event_loop(future: TaskFuture[Any]) -> Future[Any]:
 def error_for_loop(error: BaseException) -> BaseException:
     """Return an exception that a coroutine can raise: the exception itself, or a `RuntimeError` with it as its cause.
 
-    asyncio futures reject a StopIteration, so that nobody would learn of it. A coroutine takes one of a subclass for
-    the end of what it awaits, and its value for a result.
+    asyncio futures reject a StopIteration, and the error would be lost. A coroutine would take an instance of a
+    subclass as the end of the awaited future, and its value as the result.
     """
     if not isinstance(error, StopIteration):
         return error

@@ -59,7 +59,7 @@ class Options:
                     self._by_key.setdefault(key, {})[name] = given
             elif name not in _ignored:
                 _ignored.add(name)
-                _log.warning("dask's annotation %r has no effect here; those with one: %s", name, ", ".join(OPTIONS))
+                _log.warning("dask's annotation %r has no effect; supported annotations: %s", name, ", ".join(OPTIONS))
         for options in self._by_key.values():
             if options.get("retries") is not None and options.get("retry_on") is None:
                 options["retry_on"] = Exception  # as dask means it: after any exception

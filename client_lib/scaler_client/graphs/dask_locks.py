@@ -158,9 +158,9 @@ def call_last(nodes: list[Node], read: list[Hashable], inputs: list[Any], names:
     Args:
         nodes: this node alone. In a list, so that dask does not evaluate it as an argument.
         read: the names of the inputs that `compute_inputs` has computed.
-        inputs: these inputs.
+        inputs: the values of these inputs.
         names: the names of its other inputs.
-        values: these inputs.
+        values: the values of the other inputs.
     """
     (node,) = nodes
     return node({**dict(zip(names, values)), **dict(zip(read, inputs))})

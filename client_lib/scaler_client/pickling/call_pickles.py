@@ -2,9 +2,8 @@
 
 For a reference, pickle calls `__reduce__` and looks up the name of the returned function: 3 us per call, where a plain
 call takes 0.4. That would be most of the cost of a node in a large graph. This module writes what pickle would write,
-without frames and memo: references become calls of `load_input(k)` or
-`load_shared_input(k)`, small values of futures that are done calls of `load_value`, and values of simple types pickle's
-own opcodes.
+without frames and memo. References become calls of `load_input(k)` or `load_shared_input(k)`. Small values of futures
+that are done become calls of `load_value`. Values of simple types become pickle's own opcodes.
 """
 
 from __future__ import annotations

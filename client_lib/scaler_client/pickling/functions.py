@@ -289,9 +289,9 @@ class FunctionTable:
 
     def _get_named(self, fn: NamedFunction, policy: TaskPolicy) -> Function:
         if policy.retry_on:
-            raise TypeError(f"retry_on is of Python's exceptions: tasks of {fn!r} raise none")
+            raise TypeError(f"retry_on needs a Python function: {fn!r} raises no Python exceptions")
         if policy.leaves_processes:
-            raise TypeError(f"leave_processes is of Python's functions: {fn!r} is none")
+            raise TypeError(f"leave_processes needs a Python function, not {fn!r}")
         return self._intern(fn.kind.encode(), fn.name, b"", fn)
 
     def _by_content(self, fn: Callable[..., Any], policy: TaskPolicy) -> Function:

@@ -109,7 +109,7 @@ class Hello(Record):
     environments: int = 0
     platform: str = ""
     finished: int = 0
-    """Of a worker: the last so many of `running` have ended."""
+    """Of a worker: how many tasks at the end of `running` have ended."""
 
 
 @dataclass(eq=False, repr=False)

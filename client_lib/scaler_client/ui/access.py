@@ -1,10 +1,10 @@
 """Who may see the page: checks of tokens, cookies, host names and origins. It has no socket.
 
-- On the loopback interface every user of this machine may see the page, unless there is a token (local clusters make
-  one). But a browser on this
-  machine also runs pages of other sites. Such a page may request this address by its number. It cannot read the answer
-  (no CORS), except through a WebSocket. So the WebSocket's Origin is checked. Or it may point a host name of its own to
-  this address (DNS rebinding), so the Host header must name the loopback interface.
+- On the loopback interface every user of this machine may see the page, unless there is a token. Local clusters make
+  one. But a browser on this machine also runs pages of other sites. Such a page may request this
+  address by its number. It cannot read the answer (no CORS), except through a WebSocket. So the WebSocket's Origin is
+  checked. Or it may point a host name of its own to this address (DNS rebinding), so the Host header must name the
+  loopback interface.
 - On other interfaces the token is required: once in the address (`?token=`), then as a cookie, or as `Authorization:
   Bearer`.
 """

@@ -68,8 +68,8 @@ def insecure_warning(address: Address, monitor_address: Address | None) -> str:
 
 
 def local_users_text(address: Address) -> str:
-    """What to know about an address of this machine that is bound without keys. Empty for an ipc socket, which only its
-    owner may use."""
+    """Return the warning about an address of this machine that is bound without keys. Empty for an ipc socket, which
+    only its owner may use."""
     if address.transport != "tcp":
         return ""
     return (

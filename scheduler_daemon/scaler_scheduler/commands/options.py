@@ -250,7 +250,7 @@ def capabilities() -> Kind:
             if names.count(name) > 1:
                 raise ValueError(f"{quoted(name)} is there more than once")
         if len(names) > MAX_CAPABILITIES:
-            raise ValueError(f"{len(names)} capabilities are more than {MAX_CAPABILITIES}")
+            raise ValueError(f"{len(names)} capabilities are given, but at most {MAX_CAPABILITIES} are allowed")
         return dict(parts)
 
     return Kind("NAME[=AMOUNT]", parse, (str, dict), is_list=True, combine=combine, has_names_alone=True)

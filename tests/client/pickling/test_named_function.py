@@ -108,7 +108,7 @@ def test_a_custom_serializer_does_not_change_named_functions() -> None:
 
 
 def test_named_functions_reject_retry_on(table: FunctionTable) -> None:
-    with pytest.raises(TypeError, match="retry_on is of Python's exceptions"):
+    with pytest.raises(TypeError, match="retry_on needs a Python function"):
         table.get_with_policy(named("price"), TaskPolicy((OSError,)))
 
 

@@ -27,7 +27,7 @@ MAX_FAILED_STARTS = 3
 
 
 MIN_BESIDE = 16
-"""So many workers may start beside others, or as many as the agent keeps. It bounds the processes of the host."""
+"""This many workers may start beside others, or as many as the agent keeps if these are more."""
 
 
 def beside_slots(workers: int) -> int:

@@ -233,7 +233,7 @@ class _ForkServerLoop:
                 self._reap()
 
     def _signal_worker(self, pid: int, kill: bool) -> None:
-        """Send SIGTERM to a worker, or SIGKILL: without marks to its whole process group."""
+        """Send SIGTERM or SIGKILL to a worker. Without marks, SIGKILL goes to its whole process group."""
         if kill and not self._has_marks:
             _kill_group(pid)
         else:

@@ -17,8 +17,8 @@ DAMAGED_STATUS = 75
 DAMAGED = "stopping a task had damaged its process"
 
 PRELOAD_FAILED_STATUS = 78
-"""Exit status (EX_CONFIG) of a worker whose `--preload` or `--offer` has failed, and of an agent without other
-workers."""
+"""Exit status (EX_CONFIG) of a worker whose `--preload` or `--offer` has failed, and of its agent if no other worker is
+ready."""
 
 
 @dataclass(frozen=True)

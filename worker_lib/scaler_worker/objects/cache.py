@@ -31,11 +31,11 @@ this much later.
 
 FIRST_PAUSE_SECONDS = 0.0005
 MAX_PAUSE_SECONDS = 0.05
+"""The pause between two checks for a file. Each pause is 1.5 times the previous one."""
+
 WARNED_LOAD_NS = 1_000_000_000
 WARNED_LOAD_PART = 0.2
 """A worker warns if loading one input has taken this long in all, and this part of the time since its first load."""
-
-"""The pause between two checks for a file. Each pause is 1.5 times the previous one."""
 
 
 class InputLostError(BaseException):

@@ -222,7 +222,7 @@ class Executor:
 
     def ignored_stop(self) -> tuple[int, Payload]:
         """The outcome and payload of a task that was stopped, but has returned a value."""
-        return self.stopped(TaskStoppedError("the task was stopped, and has ignored it"))
+        return self.stopped(TaskStoppedError("the task ignored its stop"))
 
     def name_of(self, number: int) -> str:
         function = self._sent.get(number)

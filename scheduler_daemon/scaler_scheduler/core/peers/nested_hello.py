@@ -1,4 +1,4 @@
-"""Nested clients of workers with keys. A worker's key makes nobody a client: its client serves the tasks of one worker.
+"""Nested clients of workers with keys. A client with a worker's key may only submit tasks for the tasks of one worker.
 
 The hello of such a client waits until a worker of the same key has joined and holds a task of a connected client.
 After a restart of the scheduler, the worker and the client of that task may join later than the nested client. The
@@ -87,8 +87,8 @@ class NestedHellos:
         if now >= client.parent_until:
             text = f"tasks {event.ids[0]} to {event.ids[-1]} are rejected" if event.ids else "a submit is rejected"
             raise ProtocolError(
-                f"{text}: a client with a worker's key submits for tasks of its worker, which has held none for "
-                f"{PARENT_SECONDS:g} s",
+                f"{text}: a client with a worker's key can submit only while its worker holds a task; this worker "
+                f"has held none for {PARENT_SECONDS:g} s",
                 event.ids,
             )
 
@@ -100,6 +100,6 @@ class NestedHellos:
 def missing_worker_text(event: Hello) -> str:
     """Return the error text for a nested client whose worker is not there."""
     return (
-        f"no worker {event.worker} of this key has joined: a client with a worker's key serves the tasks of a worker "
+        f"no worker {event.worker} of this key has joined: a client with a worker's key works only inside a task "
         "(clients outside of tasks need a client's key: authorize --as client)"
     )

@@ -241,8 +241,8 @@ class PeerLoss:
 
 def _begun(worker: Worker, running: Task | None) -> list[Task]:
     """The tasks of a worker that have begun. It begins tasks in the order in which it got them, so all tasks before one
-    that has begun have begun too, although it could not say so. Left out are rows of several calls: the answer of one
-    that has ended is lost, and its calls are not the cause. Their client would fail them all."""
+    that has begun have begun too, even if it has not reported them. Rows of several calls that have ended are left out:
+    their calls are not the cause, and their client would fail all of them."""
     tasks = list(worker.tasks.values())
     while tasks and tasks[-1] is not running and tasks[-1].state == DISPATCHED:
         tasks.pop()

@@ -20,7 +20,7 @@ SPARE_SECONDS = 5.0
 """A holder without tasks ends after so long, and is asked again after so long if it lives."""
 
 MIN_HOLDERS = 16
-"""A host has at most as many holders as other workers, but always may have so many. It bounds its processes."""
+"""A host may have this many holders, or as many as other workers if these are more. This limits its processes."""
 
 
 class Successors:
@@ -35,11 +35,11 @@ class Successors:
         core.dispatcher.successors = self
 
     def are_enough(self, tasks: int) -> bool:
-        """Whether as many successors come as tasks wait for one."""
+        """Whether a successor is starting for each task that waits for one."""
         return len(self._coming) >= tasks
 
     def find(self, worker: Worker) -> Worker | None:
-        """Pass the slot of an idle worker on, which is in no list of the dispatcher.
+        """Pass on the slot of an idle worker that is in no list of the dispatcher.
 
         Returns:
             A worker that takes over at once and is in no list. None: a successor comes. The same worker: none can come.
@@ -67,7 +67,7 @@ class Successors:
         return None
 
     def are_coming(self, worker: Worker) -> bool:
-        """Whether a task waits in place of sharing this worker's process: a successor, or the worker's agent, comes."""
+        """Whether a task waits instead of sharing this worker's process: a successor, or the worker's agent, comes."""
         return len(self._coming) > 0 or worker.agent_until > self._tables.clock.now
 
     def worker_joined(self, worker: Worker) -> None:

@@ -79,7 +79,7 @@ def test_a_workers_key_with_an_invented_worker_is_no_client(core):
     assert core.take() == []
     core.wait(0.5)
     text = (
-        "no worker 21 of this key has joined: a client with a worker's key serves the tasks of a worker "
+        "no worker 21 of this key has joined: a client with a worker's key works only inside a task "
         "(clients outside of tasks need a client's key: authorize --as client)"
     )
     assert core.take() == [("error", C, text)]
@@ -132,8 +132,8 @@ def test_a_nested_client_submits_nothing_without_a_task_of_its_worker(core):
     core.wait(10.0)
     core.submit(b"nested", [2])
     text = (
-        "tasks 2 to 2 are rejected: a client with a worker's key submits for tasks of its worker, which has held none "
-        "for 10 s"
+        "tasks 2 to 2 are rejected: a client with a worker's key can submit only while its worker holds a task; "
+        "this worker has held none for 10 s"
     )
     assert core.take() == [("error", b"nested", text)] and list(core.errors[-1].tasks) == [2]
 
