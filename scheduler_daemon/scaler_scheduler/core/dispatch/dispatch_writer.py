@@ -189,7 +189,7 @@ class DispatchWriter:
                     run = []
                 options, attempt = task.options, task.attempt
             flags = store_flags if task.keep == KEEP_YES else 0
-            if flags or options is not DEFAULT_OPTIONS or task.deaths:
+            if flags or options is not DEFAULT_OPTIONS or function.ends_workers:
                 special = _row_options(options, flags, task.may_end_worker and not worker.has_parents)
                 if any(special):
                     outgoing.row_options[row] = special
@@ -267,8 +267,9 @@ class DispatchWriter:
         share.held_ns += task_cost * count
         worker.load_ns += task_cost * count
         worker.payload_bytes += position - batch.position + large_size
-        if options is not DEFAULT_OPTIONS:
-            special = _row_options(options, 0, options.timeout_seconds > 0 and not worker.has_parents)
+        if options is not DEFAULT_OPTIONS or function.ends_workers:
+            may_end_worker = options.timeout_seconds > 0 or function.ends_workers
+            special = _row_options(options, 0, may_end_worker and not worker.has_parents)
             row = len(outgoing.ids)
             if any(special):
                 outgoing.row_options.update(dict.fromkeys(range(row, row + count), special))

@@ -47,6 +47,7 @@ class Function:
         "failed_tasks",
         "task_names",
         "clients",
+        "ends_workers",
         "environment",
         "further_calls",
         "kept_bytes",
@@ -83,6 +84,8 @@ class Function:
         """The total run time of these results in nanoseconds."""
         self.failed_tasks = 0
         """Its tasks that ended without a value."""
+        self.ends_workers = False
+        """Whether a worker's process has ended while it ran a task of it."""
         self.task_names: tuple[str, ...] = ()
         """User-given names of its tasks, the newest first."""
         self.mean_ns = UNKNOWN_NS

@@ -126,8 +126,8 @@ class Task:
 
     @property
     def may_end_worker(self) -> bool:
-        """Whether its worker's process may have to be ended because of it: it has a time limit, or a worker died."""
-        return self.options.timeout_seconds > 0 or self.deaths is not None
+        """Whether its worker's process may end because of it: it has a time limit, or its function has ended one."""
+        return self.options.timeout_seconds > 0 or self.function.ends_workers
 
     @property
     def is_node(self) -> bool:
@@ -462,7 +462,10 @@ class Lane:
     @property
     def next_may_end_worker(self) -> bool:
         """`Task.may_end_worker` of the next task. A task must wait."""
-        return self.first_requeued.may_end_worker if self.requeued else self.batches.first.options.timeout_seconds > 0
+        if self.requeued:
+            return self.first_requeued.may_end_worker
+        batch = self.batches.first
+        return batch.options.timeout_seconds > 0 or batch.function_at(batch.next).ends_workers
 
     @property
     def first_requeued(self) -> Task:

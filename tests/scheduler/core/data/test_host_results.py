@@ -375,7 +375,7 @@ def test_a_result_stored_without_an_agent_is_made_again(core):
     store(core, W, 1)
     assert only(core, "dispatch") == [("dispatch", W, [(NAME, 1, 2, 1, b"x")])], "it is not asked to store it"
     store(core, W, 1, attempt=2)
-    assert core.take() == [("dispatch", W, [(NAME, 1, 3, 1, b"x")], {0: (2, 0, 0)})]
+    assert core.take() == [("dispatch", W, [(NAME, 1, 3, 1, b"x")])]
 
 
 @pytest.mark.parametrize("keep", [NO, BOTH])
@@ -397,7 +397,7 @@ def test_a_plain_task_that_stores(core):
     core.submit(C, [1])
     core.take()
     store(core, W, 1)
-    assert core.take() == [("dispatch", W, [(NAME, 1, 2, 1, b"")], {0: (2, 0, 0)})]
+    assert core.take() == [("dispatch", W, [(NAME, 1, 2, 1, b"")])]
 
 
 def test_files_of_attempts_that_do_not_count_are_removed(core):
