@@ -5,13 +5,19 @@ It knows nothing of the scheduler. An execution may follow an earlier one of the
 - the process of the earlier one was ended, before the execution was over or before its answer could be taken;
 - or this process was silent for longer than its lease: frozen, or cut off;
 - or the task is a child of a task that began again in between, which is judged itself;
-- or the task is a node of a graph, whose result was lost with its host or with the scheduler that held it.
+- or the task is a node of a graph or a kept result, which was lost with its host or with the scheduler that held it;
+- or the task is a member of a gang, of which another member began again for one of these reasons, or the scheduler
+  restarted;
+- or it ended in the same moment in which a task of its process ended this process;
+- or it was suspended when a task of its process ended this process, and the scheduler could not know that the function
+  of this task does such things.
 
 A restart of the scheduler alone explains no repeat of a plain task.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +27,18 @@ from tests.integration.executions import Note
 
 ANSWER_SECONDS = 2.0
 """An answer may be lost with its process for so long after the task's end, while the scheduler can be reached."""
+
+
+OWN_DEATH_SECONDS = 0.05
+"""A task that ends its process may take answers with it of tasks that ended so shortly before."""
+
+SURPRISE_SECONDS = 2.0
+"""The scheduler may hear so late that a process has ended."""
+
+NODES = "-graph", "-get", "-kept"
+"""What the names of tasks have whose results may be needed again."""
+
+RANK = re.compile(r"-gang\.rank\d+$")
 
 
 @dataclass(frozen=True)
@@ -41,28 +59,56 @@ class Fault:
 def unexplained(executions: Sequence[Note], faults: Iterable[Fault]) -> list[str]:
     """Return a line for each execution that nothing explains."""
     found = list(faults)
+    exits = {note.pid: note.time for note in executions if note.event == "exit"}
+    surprises = _surprises(exits, [fault.begin for fault in found if fault.kind == "scheduler ended"])
+    gangs: dict[str, list[Note]] = defaultdict(list)
     begins: dict[str, list[Note]] = defaultdict(list)
     ends: dict[tuple[str, int], list[float]] = defaultdict(list)
     for note in executions:
         if note.event == "begin":
             begins[note.task].append(note)
+            if RANK.search(note.task):
+                gangs[RANK.sub("", note.task)].append(note)
         elif note.event == "end":
             ends[note.task, note.pid].append(note.time)
+
+    def end_of(begin: Note, until: float) -> float | None:
+        own = [end for end in ends[begin.task, begin.pid] if begin.time <= end <= until]
+        return own[0] if own else None
+
     lines = []
     for task, begun in begins.items():
         for earlier, later in zip(begun, begun[1:]):
-            ended = [end for end in ends[task, earlier.pid] if earlier.time <= end <= later.time]
-            end = ended[0] if ended else None
+            end = end_of(earlier, later.time)
             parents = begins.get(task.rpartition(".")[0], ())
             if any(earlier.time <= parent.time <= later.time for parent in parents[1:]):
                 continue
-            if not any(explains(fault, task, earlier, end, later.time, found) for fault in found):
+            exited = exits.get(earlier.pid, 0.0)
+            if earlier.pid in surprises if end is None else 0.0 <= exited - end <= OWN_DEATH_SECONDS:
+                continue
+            members = [each for each in gangs.get(RANK.sub("", task), ()) if each.time <= later.time]
+            if not any(
+                explains(fault, task, each, end_of(each, later.time), later.time, found)
+                for each in members or [earlier]
+                for fault in found
+            ):
                 state = "while it ran" if end is None else f"{later.time - end:.2f} s after its end"
                 lines.append(
                     f"{task} began in process {earlier.pid} at {earlier.time:.2f} and again in process {later.pid} "
                     f"at {later.time:.2f}, {state}"
                 )
     return lines
+
+
+def _surprises(exits: dict[int, float], restarts: list[float]) -> set[int]:
+    """The processes whose ends no scheduler could expect: the first in each of its lives, and what ended until it had
+    heard of that."""
+    surprises = set()
+    for begin in [0.0, *restarts]:
+        after = {pid: time for pid, time in exits.items() if time >= begin}
+        first = min(after.values(), default=0.0)
+        surprises |= {pid for pid, time in after.items() if time <= first + SURPRISE_SECONDS}
+    return surprises
 
 
 def explains(fault: Fault, task: str, earlier: Note, end: float | None, later: float, faults: Iterable[Fault]) -> bool:
@@ -76,7 +122,9 @@ def explains(fault: Fault, task: str, earlier: Note, end: float | None, later: f
     """
     if fault.begin > later or fault.end < earlier.time:
         return False
-    is_node = "-graph" in task or "-get" in task
+    if RANK.search(task) and not fault.pids:
+        return True
+    is_node = any(word in task for word in NODES)
     if is_node and (fault.is_end or not fault.pids):
         return True
     if fault.is_end and earlier.pid in fault.pids:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import importlib
 import json
 import queue
 import random
@@ -17,13 +18,28 @@ import time
 from array import array
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from pathlib import Path
 from typing import Any
 
 import numpy
 from tests.chaos.graphs import Stored, make, random_graph, random_size, wait_without_end
-from tests.chaos.work import answer_to, endless, flaky, parent, parents_answer, total_of, work
+from tests.chaos.work import (
+    MODULE,
+    answer_to,
+    deadly,
+    deaf,
+    endless,
+    flaky,
+    member,
+    parent,
+    parents_answer,
+    total_of,
+    troubled,
+    work,
+)
+from tests.integration.executions import note
 
-from scaler_client import Client, TaskTimeoutError
+from scaler_client import Client, TaskTimeoutError, WorkerDiedError
 from scaler_client.futures.future import TaskFuture
 
 OPEN_TASKS = 60
@@ -47,6 +63,10 @@ PATIENCE_SECONDS = 90.0
 """The time from the end of the load until an unresolved task counts as lost."""
 
 
+Submitted = tuple[Future[Any], Any]
+"""A future, and what it must give: a value or a class of exceptions."""
+
+
 @dataclasses.dataclass
 class Outcome:
     submitted: int = 0
@@ -65,7 +85,8 @@ class Outcome:
 class Load:
     """The load of one client, and its results."""
 
-    def __init__(self, client: Client, log: str, number: int, seed: int) -> None:
+    def __init__(self, client: Client, log: str, number: int, seed: int, module: Any) -> None:
+        self._module = module
         # No task of this load may fail because of too many deaths.
         self._client = client.options(retries=LONG_RETRIES)
         self._log = log
@@ -84,8 +105,26 @@ class Load:
         self._graph_room = threading.Semaphore(OPEN_GRAPHS)
         self.outcome = Outcome()
         self.times = array("d")
+        self._kinds: dict[str, tuple[float, Callable[[str, int], Submitted]]] = {
+            "short": (70.0, self._short),
+            "of an object": (4.0, self._of_an_object),
+            "of a kept result": (2.0, self._of_a_kept_result),
+            "of up to 200 ms": (8.0, self._longer),
+            "with retry_on": (5.0, self._flaky),
+            "with tasks of its own": (1.5, self._parent),
+            "with tasks that end their processes": (0.5, self._troubled),
+            "beyond its time limit": (0.5, self._endless),
+            "asleep beyond its time limit": (0.5, self._deaf),
+            "ends its process": (0.5, self._deadly),
+            "stopped by a cancel": (0.5, self._cancelled),
+            "with a limit": (2.0, self._with_a_limit),
+            "with resources": (2.0, self._with_resources),
+            "gang": (1.0, self._gang),
+            "of a module": (5.0 if module is not None else 0.0, self._of_a_module),
+        }
+        """The share of each kind of tasks in percent or so, and what submits one."""
         self._lock = threading.Lock()
-        """Guards the three attributes above, and the outcome."""
+        """Guards the open tasks, the objects, the times and the outcome."""
 
     def run(self, wait_for_end: Callable[[], object]) -> None:
         duties = (self._submit_on, self._map_on, self._graphs_on, self._get_on)
@@ -111,40 +150,75 @@ class Load:
         while not self._stop.is_set():
             if self._room.acquire(timeout=0.1):
                 number += 1
-                self._submit(f"{self._number}-{number}", number)
+                self._submit(number)
 
-    def _submit(self, task: str, value: int) -> None:
-        future: TaskFuture[Any]
-        kind = self._random.random()
-        seconds = self._random.uniform(0.01, 0.2)
-        expected: Any = answer_to(value)
-        if 0.76 <= kind < 0.80:
-            self._renew_objects()
+    def _submit(self, value: int) -> None:
+        (kind,) = self._random.choices(list(self._kinds), weights=[share for share, _ in self._kinds.values()])
+        _, submit = self._kinds[kind]
+        task = f"{self._number}-{value}{submit.__name__}"
         with self._lock:
             self.outcome.submitted += 1
-            if kind < 0.76:
-                name, future = "short", self._client.submit(work, self._log, task, 0.0, value)
-            elif kind < 0.80:
-                stored = self._random.choice(self._objects)
-                expected = stored.size * stored.value
-                name, future = "of an object", self._client.submit(total_of, self._log, task, stored.reference)
-            elif kind < 0.90:
-                name, future = "of up to 200 ms", self._client.submit(work, self._log, task, seconds, value)
-            elif kind < 0.97:
-                name, future = "with retry_on", self._retrying.submit(flaky, self._log, task, 0.0, value)
-            elif kind < 0.99:
-                expected = parents_answer(CHILDREN, value)
-                call = (parent, self._log, task, self._client, CHILDREN, value)
-                name, future = "with tasks of its own", self._client.submit(*call)
-            elif kind < 0.995:
-                expected = TaskTimeoutError
-                name, future = "beyond its time limit", self._limited.submit(endless, self._log, task)
-            else:
-                expected = CancelledError
-                name, future = "stopped by a cancel", self._client.submit(endless, self._log, task)
-                self._to_cancel.put(future)
+            future, expected = submit(task, value)
             self._open[task] = future
-        self._watch(name, task, future, expected, self._room.release)
+        self._watch(kind, task, future, expected, self._room.release)
+
+    def _short(self, task: str, value: int) -> Submitted:
+        return self._client.submit(work, self._log, task, 0.0, value), answer_to(value)
+
+    def _longer(self, task: str, value: int) -> Submitted:
+        return self._client.submit(work, self._log, task, self._random.uniform(0.01, 0.2), value), answer_to(value)
+
+    def _of_an_object(self, task: str, value: int) -> Submitted:
+        self._renew_objects()
+        stored = self._random.choice(self._objects)
+        return self._client.submit(total_of, self._log, task, stored.reference), stored.size * stored.value
+
+    def _of_a_kept_result(self, task: str, value: int) -> Submitted:
+        size = random_size(self._random)
+        kept = self._client.options(keep=True).submit(make, self._log, f"{task}-kept", 0.0, size, value % 10)
+        return self._client.submit(total_of, self._log, f"{task}-keptread", kept), size * (value % 10)
+
+    def _flaky(self, task: str, value: int) -> Submitted:
+        return self._retrying.submit(flaky, self._log, task, 0.0, value), answer_to(value)
+
+    def _parent(self, task: str, value: int) -> Submitted:
+        call = (parent, self._log, task, self._client, CHILDREN, value)
+        return self._client.submit(*call), parents_answer(CHILDREN, value)
+
+    def _troubled(self, task: str, value: int) -> Submitted:
+        call = (troubled, self._log, task, self._client, self._random.randrange(3), value)
+        return self._client.submit(*call), answer_to(value)
+
+    def _endless(self, task: str, value: int) -> Submitted:
+        return self._limited.submit(endless, self._log, task), TaskTimeoutError
+
+    def _deaf(self, task: str, value: int) -> Submitted:
+        return self._limited.submit(deaf, self._log, task), TaskTimeoutError
+
+    def _deadly(self, task: str, value: int) -> Submitted:
+        return self._client.options(retries=0).submit(deadly, self._log, task), WorkerDiedError
+
+    def _cancelled(self, task: str, value: int) -> Submitted:
+        future = self._client.submit(endless, self._log, task)
+        self._to_cancel.put(future)
+        return future, CancelledError
+
+    def _with_a_limit(self, task: str, value: int) -> Submitted:
+        client = self._client.options(limit=f"lock:{value % 2}")
+        return client.submit(work, self._log, task, 0.0, value), answer_to(value)
+
+    def _with_resources(self, task: str, value: int) -> Submitted:
+        client = self._client.options(resources={"slot": 0.5}, cpus=1 + value % 2)
+        return client.submit(work, self._log, task, self._random.uniform(0.0, 0.05), value), answer_to(value)
+
+    def _gang(self, task: str, value: int) -> Submitted:
+        size = self._random.randint(2, 3)
+        gang = self._client.submit_gang(member, self._log, f"{task}-gang", value, size=size)
+        return gang, [size * (size - 1) // 2 + value] * size
+
+    def _of_a_module(self, task: str, value: int) -> Submitted:
+        assert self._module is not None
+        return self._client.submit(self._module.answer, note, self._log, task, value), answer_to(value)
 
     def _renew_objects(self) -> None:
         """Send a new object, and drop the reference to the oldest one: tasks that read it may still wait."""
@@ -290,8 +364,15 @@ class Load:
 
 def main() -> None:
     address, keys, log, times, number, seed = sys.argv[1:]
-    with Client(address, keys=keys, timeout_seconds=LOSS_SECONDS) as client:
-        load = Load(client, log, int(number), int(seed))
+    # One client has a module, so that workers change between its tasks and those of the others.
+    source = Path(times).with_name("chaos_module.py")
+    if number == "0":
+        source.write_text(MODULE)
+        sys.path.insert(0, str(source.parent))
+    module = importlib.import_module(source.stem) if number == "0" else None
+    modules = [source] if number == "0" else []
+    with Client(address, keys=keys, timeout_seconds=LOSS_SECONDS, modules=modules) as client:
+        load = Load(client, log, int(number), int(seed), module)
         print("ready", flush=True)
         load.run(sys.stdin.read)
         with open(times, "wb") as file:

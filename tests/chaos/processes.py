@@ -96,7 +96,8 @@ class Host:
 
     def __init__(self, folder: Path, number: int, address: str, workers: int, keys: str) -> None:
         self._arguments = cluster_command(
-            "-n", str(workers), address, *PARENT, *(("--keys", keys) if keys else ()), "--death-timeout-seconds", "600"
+            *("-n", str(workers), address, *PARENT, *(("--keys", keys) if keys else ())),
+            *("--death-timeout-seconds", "600", "--resources", "slot=1"),
         )
         self._folder = folder
         self._number = number
