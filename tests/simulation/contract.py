@@ -83,6 +83,8 @@ class Contract:
         """Attempts that nested clients have reported as suspended, and not as resumed."""
         self._died: set[TaskId] = set()
         """Open tasks whose worker died while it ran them."""
+        self._deadly: set[bytes] = set()
+        """The digests of functions during which a worker has died."""
         self._seen_answers: dict[effects.Resolved, int] = {}
         """How many rows of the batches that wait in the outbox were checked."""
         self._returned: dict[TaskId, int] = {}
@@ -290,6 +292,8 @@ class Contract:
             if agent is not None and worker.incarnation == event.incarnation:
                 self._reported.add(route)
                 name = event.client, event.id
+                if self._held.is_holder(route, name, event.attempt):
+                    self._deadly.add(self._function_of(name))
                 # Not the attempts that it has begun before a second hello, after which it got them again.
                 attempts = {*self._suspended, *self._started[route], (*name, event.attempt)}
                 begun = {each[:2] for each in attempts if each[2] and self._held.is_holder(route, each[:2], each[2])}
@@ -619,13 +623,23 @@ class Contract:
         alone = [
             (name[0], rank(options), options.capabilities)
             for name, options in waiting.items()
-            if self._suspended and (options.timeout_seconds or self._failures[name])
+            if self._suspended and (options.timeout_seconds or self._function_of(name) in self._deadly)
         ]
         return {
             name: options
             for name, options in waiting.items()
             if (name[0], rank(options), options.capabilities) not in alone
         }
+
+    def _function_of(self, name: TaskId) -> bytes:
+        """The digest of the function of an open task."""
+        client = self._core.tables.clients.by_incarnation[name[0]]
+        task = client.tasks.get(name[1])
+        if task is not None:
+            return task.function.digest
+        batches = (batch for lane in client.lanes.values() for batch in lane.batches)
+        batch = next(batch for batch in batches if name[1] in batch.ids)
+        return batch.function_at(batch.ids.index(name[1])).digest
 
     def _may_wait(self, name: TaskId) -> bool:
         """Whether the task may wait while workers are idle: it is blocked, or waits for a host that has its inputs, or

@@ -76,7 +76,7 @@ MUTATIONS = (
     ),
     Mutation(
         "run what has ended a process beside suspended tasks",
-        peer_loss.PeerLoss, "worker_died", "running.function.ends_workers = True", "pass",
+        scheduler.Scheduler, "_worker_died", "running.function.ends_workers = True", "pass",
     ),
     Mutation(
         "keep rows with a time limit that came before a suspension",

@@ -85,7 +85,6 @@ class PeerLoss:
         self._tables.counts.count_death(cause)
         peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
         if running is not None:
-            running.function.ends_workers = True
             running.client.share.used_ns += int((now - worker.started_at.get(running, now)) * 1e9)
         beside = "" if running is None else f", while {running.name}#{running.id} ran in the same process"
         for task in _begun(worker, running):
