@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import sys
@@ -82,6 +83,26 @@ def test_running_tasks_stay_although_another_worker_is_free(tmp_path: Path) -> N
             assert client.submit(square, 3).result(SECONDS) == 9
             gate.touch()
             assert long.result(SECONDS) == 0
+        assert len(notes(log)) == 1, "what ran was run again"
+
+
+def hold_the_gil(log: str, seconds: int) -> None:
+    note(log, "began", 0)
+    ctypes.PyDLL(None).sleep(seconds)
+
+
+@pytest.mark.parametrize("by_kill", [False, True], ids=["stopped", "killed"])
+def test_a_task_that_holds_the_gil_runs_once(tmp_path: Path, by_kill: bool) -> None:
+    """Its worker can join the new scheduler only when the task ends. The agent names the task meanwhile."""
+    log = str(tmp_path / "log")
+    with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
+        with Client(daemon.now.address) as client:
+            long = client.options(retries=0).submit(hold_the_gil, log, 6)
+            wait_until(lambda: notes(log), what="the task begins")
+            (daemon.kill if by_kill else daemon.stop)()
+            daemon.start(daemon.now.address)
+            assert client.submit(square, 3).result(SECONDS) == 9
+            long.result(SECONDS)
         assert len(notes(log)) == 1, "what ran was run again"
 
 

@@ -619,11 +619,13 @@ class Contract:
             for name, options in self._open.items()
             if name not in self._held and name[0] in takers and not self._may_wait(name)
         }
-        # A task that may not run beside suspended tasks waits for another process, and its lane behind it.
+        # A task that may not run beside suspended tasks waits for another process, and its lane behind it. A worker may
+        # say that it has some by giving a row back.
+        are_suspended = self._suspended or any(worker.hides_suspended for worker in self._workers.values())
         alone = [
             (name[0], rank(options), options.capabilities)
             for name, options in waiting.items()
-            if self._suspended and (options.timeout_seconds or self._function_of(name) in self._deadly)
+            if are_suspended and (options.timeout_seconds or self._function_of(name) in self._deadly)
         ]
         return {
             name: options

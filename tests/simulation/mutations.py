@@ -75,6 +75,10 @@ MUTATIONS = (
         dispatcher.Dispatcher, "_run_rank", "if worker.has_parents and lane.next_may_end_worker:", "if False:",
     ),
     Mutation(
+        "do not wait for workers whose tasks their agents name",
+        restart_hold.RestartHold, "release", "and any(awaited)", "and False",
+    ),
+    Mutation(
         "run what has ended a process beside suspended tasks",
         scheduler.Scheduler, "_worker_died", "running.function.ends_workers = True", "pass",
     ),

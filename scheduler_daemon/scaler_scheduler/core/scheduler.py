@@ -106,7 +106,7 @@ class Scheduler:
         self._credits = credits = Credits(core)
         self._quotas = quotas = Quotas(limits, tables)
         self._duplicate_hellos = duplicate_hellos = DuplicateHellos(tables, is_connected)
-        self.restart_hold = RestartHold(core.dispatcher, incarnation)
+        self.restart_hold = RestartHold(core.dispatcher, core.tables, incarnation)
         self._reattach = reattach = Reattach(core, cancellation)
         self._submissions = Submissions(core, graphs, reattach, quotas)
         self._peer_loss = peer_loss = PeerLoss(
@@ -220,7 +220,7 @@ class Scheduler:
         if now >= self.dispatcher.next_limit_at:
             self.dispatcher.next_limit_at = INFINITY  # the same
         if now >= self.restart_hold.deadline:
-            self.restart_hold.release()
+            self.restart_hold.release(now)
         if now >= self.agent_wait.deadline:
             self._take_held_results(self.agent_wait.pop_late(now), now)
         if self._lease_timer.is_due(now):
@@ -534,10 +534,13 @@ class Scheduler:
         if worker is not None:
             worker.message_count += 1
         begun: dict[Client, list[int]] = {}
+        awaited: set[tuple[int, int]] = set()
         for row in range(len(event.ids)):
             task = self.tables.find_task(event.clients[row], event.ids[row], event.attempts[row])
             if task is None or task.worker is None:
                 self.counts.wasted_us += WASTED_ROW_US
+                if agent is not None:
+                    awaited.add((event.clients[row], event.ids[row]))
                 continue
             if agent is not None:
                 # The agent's report counts only for workers that cannot report themselves. For other workers it is
@@ -550,6 +553,8 @@ class Scheduler:
             self._record_start(task, task.worker, now)
             if not task.client.is_gone and (task.gang is None or task is task.gang.lead):
                 begun.setdefault(task.client, []).append(task.id)
+        if agent is not None:
+            agent.awaited = awaited
         for client, ids in begun.items():
             self.outbox.add(effects.Started(client.route, ids))
 
@@ -587,6 +592,7 @@ class Scheduler:
         agent = self._peers.agent(event.route)
         if agent is None:
             return
+        agent.awaited.discard((event.client, event.id))
         worker = self.tables.workers.find(event.incarnation)
         if worker is None:
             agent.dead_workers.append(event.incarnation)

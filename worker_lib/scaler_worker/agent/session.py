@@ -364,7 +364,8 @@ class AgentSession:
         if is_new:
             self._environments.clear()
             self._waiting_changes.clear()
-        return dropped + self._objects.welcomed(welcome) + self._link.on_welcome(welcome, now)
+        effects = dropped + self._objects.welcomed(welcome) + self._link.on_welcome(welcome, now)
+        return effects + (self._report_long_tasks(are_all_new=True) if is_new else [])
 
     def _on_forget_objects(self, message: messages.ForgetObjects, now: float) -> list[Effect]:
         names = list(zip(message.clients, message.ids))
@@ -464,13 +465,15 @@ class AgentSession:
             effects.append(MeasureMemory(self._living()))
         return effects
 
-    def _report_long_tasks(self) -> list[Effect]:
+    def _report_long_tasks(self, *, are_all_new: bool = False) -> list[Effect]:
         """Report tasks that have run since the last heartbeat. Called with each heartbeat.
 
-        Workers report this themselves, unless a task holds the GIL or the process is stopped.
+        Workers report this themselves, unless a task holds the GIL or the process is stopped. `are_all_new`: report all
+        running tasks, because the scheduler is a new one, which has to wait for workers that cannot join yet.
         """
         living = self._workers.living.items()
-        long = self._long_tasks.update({key: self._read_state(worker.slot).task for key, worker in living})
+        running = {key: self._read_state(worker.slot).task for key, worker in living}
+        long = self._long_tasks.update(running, are_all_new=are_all_new)
         if not long or not self._link.is_answered:
             return []
         clients, ids, attempts = map(list, zip(*long))

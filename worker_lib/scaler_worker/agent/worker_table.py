@@ -211,9 +211,10 @@ class LongTasks:
     def __init__(self) -> None:
         self._seen: Mapping[int, TaskAttempt | None] = {}
 
-    def update(self, running: Mapping[int, TaskAttempt | None]) -> list[TaskAttempt]:
-        """Return the tasks that their workers also ran at the last call. `running` is by the worker's incarnation."""
-        before, self._seen = self._seen, running
+    def update(self, running: Mapping[int, TaskAttempt | None], *, are_all_new: bool = False) -> list[TaskAttempt]:
+        """Return the tasks that their workers also ran at the last call. `running` is by the worker's incarnation.
+        `are_all_new`: return all, because the scheduler knows none."""
+        before, self._seen = running if are_all_new else self._seen, running
         return [task for key, task in running.items() if task is not None and before.get(key) == task]
 
 

@@ -2,25 +2,35 @@
 run on workers, which name them in their hello. Without the hold, an idle worker that reconnects first would get such a
 task and run it a second time. Only clients that another scheduler has welcomed can have such tasks; tasks of other
 clients are not held.
+
+A worker whose task holds the GIL reconnects late. Its agent names this task meanwhile. As long as an agent names a task
+of a worker that has not reconnected, all these clients are held: the worker may have suspended tasks and answers too,
+which only the worker itself can name.
 """
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 HOLD_SECONDS = 1.0
 """Seconds from the first client that reconnects, and from the last moment at which messages had to wait. Workers try to
 connect every 250 ms, and check for a connection every 200 ms."""
 
 MOST_HOLD_SECONDS = 30.0
-"""The longest hold, for a scheduler that is too slow for the messages of its peers."""
+"""The longest hold: for a scheduler that is too slow for the messages of its peers, and for tasks that hold the GIL."""
+
+LOOK_SECONDS = 0.1
+"""How often it looks whether the workers of named tasks have joined."""
 
 
 class RestartHold:
     """Holds the tasks of clients that another scheduler has welcomed before."""
 
-    def __init__(self, dispatcher: Dispatcher, incarnation: int) -> None:
+    def __init__(self, dispatcher: Dispatcher, tables: Tables, incarnation: int) -> None:
         """`incarnation` is this scheduler's own."""
         self._dispatcher = dispatcher
+        self._tables = tables
         self._incarnation = incarnation
         self._end = float("inf")
         """When the hold ends."""
@@ -49,8 +59,24 @@ class RestartHold:
         if self._held:
             self._end = min(max(self._end, now + HOLD_SECONDS), self._last_end)
 
-    def release(self) -> None:
-        """Dispatch the held tasks from now on."""
+    def _is_awaited(self, name: tuple[int, int]) -> bool:
+        """Whether no worker that has joined has named this task, as far as its client is here."""
+        if name in self._tables.unclaimed or name in self._tables.early:
+            return False
+        client = self._tables.clients.find(name[0])
+        if client is None:
+            return True
+        task = client.tasks.get(name[1])
+        if task is not None:
+            return task.state in (WAITING, BLOCKED)
+        return any(lane.batches.find(name[1]) for lane in client.lanes.values())
+
+    def release(self, now: float) -> None:
+        """Dispatch the held tasks from now on, unless workers are awaited."""
+        awaited = (self._is_awaited(name) for agent in self._tables.agents for name in agent.awaited)
+        if now < self._last_end and any(awaited):
+            self._end = min(now + LOOK_SECONDS, self._last_end)
+            return
         held, self._held = self._held, []
         for client in held:
             self._dispatcher.resume(client, PAUSE_RESTART_HOLD)

@@ -930,6 +930,7 @@ class Agent:
     """A host agent. Such a record also stands for a client as the place of its files: see `Client.place`."""
 
     __slots__ = (
+        "awaited",
         "clock_ms",
         "copies",
         "data",
@@ -982,6 +983,8 @@ class Agent:
         with their sizes. The oldest is first."""
         self.placed: dict[Task, None] = {}
         """Tasks that wait, or have waited, for inputs on their way to its host. Some have ended or run elsewhere."""
+        self.awaited: set[tuple[int, int]] = set()
+        """Tasks that its last `started` named and no worker held, as (client, id): their workers have not joined."""
         self.dead_workers: deque[int] = deque(maxlen=_GONE_WORKERS)
         """Workers whose death was reported before their hello came. Messages of two connections have no common
         order."""

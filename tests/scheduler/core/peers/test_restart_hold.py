@@ -6,11 +6,24 @@ from __future__ import annotations
 from array import array
 
 import pytest
-from tests.scheduler.core.harness import C2, CANCELLED, EPOCH, SECOND, VALUE, W2, C, W, resolved, rows_of, submit_event
+from tests.scheduler.core.harness import (
+    C2,
+    CANCELLED,
+    EPOCH,
+    SECOND,
+    VALUE,
+    W2,
+    A,
+    C,
+    W,
+    resolved,
+    rows_of,
+    submit_event,
+)
 from tests.scheduler.core.parents import PARENT, N, child
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.peers.restart_hold import HOLD_SECONDS
+from scaler_scheduler.core.peers.restart_hold import HOLD_SECONDS, LOOK_SECONDS, MOST_HOLD_SECONDS
 
 BEFORE = EPOCH + 1
 """The scheduler that was there before."""
@@ -46,6 +59,44 @@ def test_the_hold_lasts_until_no_message_waits(core):
         core.wait(HOLD_SECONDS / 2)
         core.scheduler.restart_hold.extend(core.now)
     assert core.take_dispatched(W2) == [(11, 1, 1)], "it ends at last"
+
+
+def named_by_its_agent(core):
+    """The only worker that is there is idle. Another one can't join yet, because its task holds the GIL."""
+    core.agent(A, 33)
+    core.started(A, ROW)
+    back(core)
+    core.submit(C, [1])
+    core.worker(W2, 23, agent=33)
+    settle(core)
+    core.wait(2.0)
+    assert core.take_dispatched(W2) == []
+
+
+def test_it_waits_for_a_worker_whose_task_its_agent_names(core):
+    named_by_its_agent(core)
+    core.submit(C, [2])
+    core.worker(W, 22, agent=33, running=[ROW])
+    core.wait(LOOK_SECONDS)
+    assert core.take_dispatched(W2) == [(11, 2, 1)]
+    core.results(W, [ROW])
+    assert resolved(1) in core.take()
+
+
+def test_it_does_not_wait_for_a_worker_that_has_died(core):
+    named_by_its_agent(core)
+    core.died(A, 22, ROW)
+    core.wait(LOOK_SECONDS)
+    assert core.take_dispatched(W2) == [ROW]
+
+
+def test_it_does_not_wait_for_ever(core):
+    named_by_its_agent(core)
+    for _ in range(int(MOST_HOLD_SECONDS)):
+        core.wait(1.0)
+        core.heartbeat(A, 22, 23)
+        core.started(A, ROW)
+    assert ("dispatch", W2, [(*ROW, 1, b"")]) in core.take()
 
 
 def test_the_hold_is_longer_when_messages_wait(core):
