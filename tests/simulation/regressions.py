@@ -114,4 +114,9 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "after a join, a lost result was made again while the task that it reads waited for credit: it failed, "
         "although nothing was lost for good",
     ),
+    (
+        40075,
+        "a task with resources that had to run alone was moved to another worker of its host, which had no room for it: "
+        "it could only have joined the booking of the first one",
+    ),
 )

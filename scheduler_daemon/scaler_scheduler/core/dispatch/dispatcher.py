@@ -165,6 +165,8 @@ class Dispatcher:
             self.partial.remove(worker)  # it has no task left
         worker.is_ready = True
         (self.partial if held else self.idle).add(worker)
+        if worker.has_parents and not held:  # a suspended task goes on later if its process runs another task
+            self.idle.make_oldest(worker)
 
     def _is_kept(self, worker: Worker, held: int) -> bool:
         """Whether a worker gets no tasks: it is set aside, or its host lacks workers to set aside."""
@@ -669,6 +671,8 @@ class Dispatcher:
         """
         is_bound = bool(lane.resources) or (lane.requeued and has_copies(lane.first_requeued))  # to the host
         self.add_worker(worker)
+        if lane.resources and not self.host_choice.has_room(lane, worker.agent):
+            return None  # the task could only have joined the booking of this worker
         parents: list[Worker] = []
         for idle in self.idle:
             if idle.can_serve(lane.capabilities, lane.kind) and (idle.agent == worker.agent or not is_bound):
@@ -785,6 +789,7 @@ class Dispatcher:
             for filling in self._filling.values():
                 if (
                     filling.is_ready
+                    and not (filling.has_parents and self.idle)
                     and has_portion_room(filling, cost, self._counts.waiting, self._clock.now)
                     and filling.can_serve(capabilities, kind)
                     and not is_reserved(filling, self._reserved)

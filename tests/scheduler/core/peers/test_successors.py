@@ -77,9 +77,9 @@ def test_what_has_ended_a_process_runs_alone(core):
     core.suspended(N, PARENT)
     core.submit(N, [1, 2])
     core.take()
-    core.died(A, 23, child(2))
-    core.results(W, [child(1)], SECOND)
-    assert core.take() == [order("beside"), resolved(1, route=N)]
+    core.died(A, 23, child(1))
+    core.results(W, [child(2)], SECOND)
+    assert core.take() == [order("beside"), resolved(2, route=N)]
 
 
 def test_what_has_a_function_that_has_ended_a_process_runs_alone(core):
@@ -89,13 +89,22 @@ def test_what_has_a_function_that_has_ended_a_process_runs_alone(core):
     core.function(N, 2, b"deadly")
     core.submit(N, [1, 2], 2, retries=0)
     core.take()
-    core.died(A, 23, child(2))
-    core.results(W, [child(1)], SECOND)
+    core.died(A, 23, child(1))
+    core.results(W, [child(2)], SECOND)
     core.submit(N, [3])
     assert core.take()[-1] == ("dispatch", W, [row(3)]), "a task of another function shares the process"
     core.results(W, [child(3)], SECOND)
     core.submit(N, [4], 2)
     assert order("beside") in core.take()
+
+
+def test_a_worker_without_suspended_tasks_goes_first(core):
+    """A suspended task goes on only when the task that runs in its process has ended."""
+    nested(core)
+    core.worker(W2, 23, agent=33)
+    core.suspended(N, PARENT)
+    core.submit(N, [1])
+    assert core.take() == [("function", W2, 1, b"f"), ("dispatch", W2, [row(1)])]
 
 
 def test_a_task_that_came_before_the_suspension_was_known(core):
