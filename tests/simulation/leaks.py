@@ -16,6 +16,7 @@ _KEPT = (
     "tables.history.",
     "tables.ended_nodes",
     "tables.counts.deaths",
+    "tables.functions._deadly",
     "tables.environments._by_name",
     "tables.environments._unused",
     "tables.environments._contents",

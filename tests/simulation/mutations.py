@@ -80,7 +80,8 @@ MUTATIONS = (
     ),
     Mutation(
         "run what has ended a process beside suspended tasks",
-        scheduler.Scheduler, "_worker_died", "running.function.ends_workers = True", "pass",
+        scheduler.Scheduler, "_worker_died",
+        "self.tables.functions.note_end_of_worker(running.function)", "pass",
     ),
     Mutation(
         "keep rows with a time limit that came before a suspension",

@@ -15,7 +15,7 @@ from scaler_scheduler.core.limits import Limits
 
 from .network import LinkFaults
 from .plan import Plan, Work
-from .scripts import Script
+from .scripts import FUNCTIONS, Script
 
 FIRST_SEED = 9_000_000
 
@@ -85,7 +85,7 @@ class _Writer:
             self._left -= 1
             limited = replace(options, timeout_milliseconds=chance.choice((100, 300)))
             options, traits = chance.choice((
-                (options, {"kills": chance.choice((1, 99))}),
+                (options, {"kills": chance.choice((1, 99)), "seconds": chance.choice((0.02, 2.0))}),
                 (limited, {"seconds": _LONG_SECONDS}),
                 (limited, {"seconds": _LONG_SECONDS, "ignores_stop": True}),
                 (limited, {"seconds": _LONG_SECONDS, "hogs": True}),
@@ -96,6 +96,8 @@ class _Writer:
         function = 3 if seconds > 1 else chance.randrange(3)
         if chance.random() < 0.3:
             function = 0  # some short functions take long now and then
+        if "kills" in traits and key % 3:
+            function = FUNCTIONS + key  # else the scheduler soon knows every function that ends processes
         return Script(key=key, function=function, seconds=seconds, options=options, **traits)
 
     def cancelled(self) -> Work:

@@ -600,7 +600,7 @@ class Scheduler:
             return
         running = self.tables.find_held(worker, event.client, event.id, event.attempt) if event.attempt else None
         if running is not None:
-            running.function.ends_workers = True
+            self.tables.functions.note_end_of_worker(running.function)
         self._peer_loss.worker_died(worker, event.cause, now=now, running=running, peak_bytes=event.peak_bytes)
 
     def _transferred(self, event: events.Transferred, now: float) -> None:

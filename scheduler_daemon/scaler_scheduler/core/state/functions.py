@@ -30,6 +30,9 @@ KEPT_WEIGHT = 4
 KEPT_TASK_NAMES = 4
 """The number of user-given task names that a function remembers."""
 
+DEADLY_FUNCTIONS = 1000
+"""So many functions that have ended workers are remembered after their clients have left."""
+
 MOST_ROW_NS = 20_000_000
 """A row of several calls counts with at most this run time in the mean. One call of a second says nothing about the
 rows behind it. The client bounds its mean in the same way (`CallTime` of scaler_client)."""
@@ -147,6 +150,9 @@ class FunctionTable:
         self._by_digest: dict[bytes, Function] = {}
         self._next_number = 1
         self._unused: list[Function] = []
+        self._deadly: dict[bytes, None] = {}
+        """The digests of the last functions that have ended workers. They outlive the functions: the client of a task
+        ends with the task's worker, and the task that runs again has another one."""
 
     def __iter__(self) -> Iterator[Function]:
         return iter(list(self._by_digest.values()))
@@ -163,9 +169,17 @@ class FunctionTable:
         function = self._by_digest.get(digest)
         if function is None:
             function = Function(self._next_number, digest, name, kind, payload, environment)
+            function.ends_workers = digest in self._deadly
             self._next_number += 1
             self._by_digest[digest] = function
         return function
+
+    def note_end_of_worker(self, function: Function) -> None:
+        """Note that a worker's process has ended while it ran a task of this function."""
+        function.ends_workers = True
+        self._deadly[function.digest] = None
+        if len(self._deadly) > DEADLY_FUNCTIONS:
+            del self._deadly[next(iter(self._deadly))]
 
     def add_client(self, function: Function, client: int) -> None:
         """Note that one more number of this client names the function."""
