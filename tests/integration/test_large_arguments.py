@@ -19,6 +19,7 @@ from tests.integration.test_host_transfers import SECONDS, hosts_of
 from tests.waiting import wait_until
 
 from scaler_client import Client
+from scaler_client.commands.object_files import SHARED_BYTES
 from scaler_client.io import io_thread
 from scaler_client.protocol.snapshots import Snapshot
 
@@ -87,6 +88,17 @@ def test_arguments_go_to_the_host(tmp_path: Path, has_keys: bool) -> None:
         assert client.submit(add_one, ones(), 5, scale=2.0).result(SECONDS) == SIZE / 2 + 5
         seen = wait_for_transfers(daemon, 1)
         assert seen.received.get("object") == 1 and not seen.sent.get("object") and not seen.sent.get("fetch_objects")
+        wait_until(lambda: files_of(client) == [], SECONDS, "the file is removed")
+
+
+def test_very_large_arguments_on_the_scheduler_s_own_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(io_thread, "is_local_address", lambda address: True)
+    with hosts_of(tmp_path, elsewhere()) as (daemon, _, client):
+        assert client.submit(add_one, numpy.ones(SHARED_BYTES)).result(SECONDS) == 2 * SHARED_BYTES, "not as an object"
+        assert SIZE > io_thread.LOCAL_BYTES
+        assert client.submit(add_one, ones()).result(SECONDS) == SIZE / 4
+        seen = state_of(daemon)
+        assert seen.received.get("object") == 1 and not seen.sent.get("object")
         wait_until(lambda: files_of(client) == [], SECONDS, "the file is removed")
 
 

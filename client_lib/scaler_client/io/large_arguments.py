@@ -1,4 +1,4 @@
-"""Large arguments of a client on another host than the scheduler: hosts get them from the client, as objects.
+"""Large arguments: hosts get them from the client, as objects, and not from the scheduler.
 
 The pickle of all arguments of a call becomes an object with one reader. Its value is the pickle itself, which the task
 unpickles: so arguments stay writable, and each attempt of a task has its own.
@@ -10,7 +10,6 @@ import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..commands.object_files import SHARED_BYTES
 from ..pickling.call_pickles import load_arguments_pickle
 from ..pickling.references import MAX_INPUTS, Call, CallWithInputs, ObjectRef, StoredObject
 from ..session.frame_limit import fits_limit
@@ -29,7 +28,8 @@ def share_large_arguments(dump_call: DumpCall, io_thread: IoThread) -> DumpCall:
         dump_call: turns the arguments into bytes.
         io_thread: sends the objects. It has joined.
     """
-    if not io_thread.shares_arguments():
+    least = io_thread.least_shared_argument()
+    if least is None:
         return dump_call
 
     def dump(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
@@ -41,8 +41,8 @@ def share_large_arguments(dump_call: DumpCall, io_thread: IoThread) -> DumpCall:
         """
         call = dump_call(args, kwargs)
         if type(call) is bytes:
-            return call if len(call) < SHARED_BYTES else _shared(call, call, (), io_thread)
-        if isinstance(call, CallWithInputs) and len(call.data) >= SHARED_BYTES:
+            return call if len(call) < least else _shared(call, call, (), io_thread)
+        if isinstance(call, CallWithInputs) and len(call.data) >= least:
             return _shared(call, call.data, call.inputs, io_thread)
         return call
 
