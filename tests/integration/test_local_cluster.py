@@ -115,7 +115,7 @@ def test_keywords_of_opengris_scaler() -> None:
             assert client.submit(pow, 2, 3).result(SECONDS) == 8
 
 
-@pytest.mark.parametrize("preload", ["no_such_module:load", "slow_preload:load"])
+@pytest.mark.parametrize("preload", ["no_such_module:load", "slow_preload:load", "os:abort"])
 def test_a_preload_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], preload: str
 ) -> None:
@@ -123,7 +123,7 @@ def test_a_preload_that_fails(
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     with pytest.raises(RuntimeError, match=f"scaler_cluster ended at its start .*preload='{preload}'"):
         LocalCluster(n_workers=1, preload=preload)
-    (line,) = capfd.readouterr().err.splitlines()
+    line = next(line for line in capfd.readouterr().err.splitlines() if "ERROR" in line)
     assert f"the first worker could not be prepared: --preload {preload}: " in line
 
 

@@ -60,6 +60,14 @@ def test_a_preload_that_fails_in_the_first_worker_ends_the_agent() -> None:
     assert lines(effects, logging.ERROR) == [] == only(StartWorker, effects)
 
 
+def test_a_preload_that_ends_its_process() -> None:
+    host = Host(workers=1)
+    host.states[:] = [UNREADY]
+    effects = host.ends(101, status=-6, state=WorkerState(start_error="--preload a:b"))
+    line = "the first worker could not be prepared: --preload a:b: signal 6 (SIGABRT): giving up"
+    assert lines(effects, logging.ERROR) == [line]
+
+
 def test_a_preload_that_fails_beside_a_ready_worker_is_repeated() -> None:
     host = Host(workers=2)
     effects = preload_fails(host, 101)

@@ -185,7 +185,8 @@ class AgentSession:
         if worker.next_environment is not None:
             return self._worker_changed(worker, ended, now)
         ended, state = worker.explain(ended, self._read_state(worker.slot))
-        if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced_worker and not self._is_any_ready():
+        is_unprepared = ended.status == PRELOAD_FAILED_STATUS or state.start_error.startswith("--")
+        if is_unprepared and not self._has_replaced_worker and not self._is_any_ready():
             text = f"the first worker could not be prepared: {ended.cause()}: giving up"
             return [Log(logging.ERROR, text), *self._end(PRELOAD_FAILED_STATUS, "preload failed", now)]
         self._has_replaced_worker = True

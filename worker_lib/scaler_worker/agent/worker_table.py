@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from scaler_client.protocol.messages import TaskAttempt
 
-from ..fork_server.process_events import SCHEDULER_LOST_STATUS, ProcessEnded
+from ..fork_server.process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
 from ..fork_server.state_page import WorkerState
 from .effects import Effect, Log, SignalWorker, StartWorker
 
@@ -75,7 +75,10 @@ class Worker:
         if self.kill is not None:
             of_task = state if state.task == self.kill.task else state.without_task()
             return replace(ended, error=self.kill.cause), of_task
-        return (replace(ended, error=state.start_error) if state.start_error else ended), state
+        if not state.start_error:
+            return ended, state
+        is_told = ended.status in (1, PRELOAD_FAILED_STATUS)
+        return replace(ended, error=state.start_error + ("" if is_told else f": {ended.cause()}")), state
 
 
 class WorkerTable:

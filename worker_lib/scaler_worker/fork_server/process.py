@@ -168,6 +168,8 @@ class _ForkServerLoop:
             self._parent_watch.die_with_parent()
             mark(settings.incarnation, self._agent_pid)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, AGENT_SIGNALS)
+            if settings.preload or settings.offers:  # either may end the process
+                self._page.write_start_error(slot, f"--preload {settings.preload}" if settings.preload else "--offer")
             self._worker_main(settings, self._page.slot(slot))
             status = 0
         except SystemExit as leaving:

@@ -77,13 +77,14 @@ class StatePage:
             before, state = state, self._read_once(number)
             if state == before:
                 text = bytes(self._start_error_of(number)).rstrip(b"\0")
-                return replace(state, start_error=text.decode(errors="replace")) if text else state
+                is_failed = text and not state.ready
+                return replace(state, start_error=text.decode(errors="replace")) if is_failed else state
         return state.without_task()
 
     def write_start_error(self, number: int, text: str) -> None:
-        """Write why the worker could not start, cut to START_ERROR_BYTES."""
+        """Write why the worker could not start, cut to START_ERROR_BYTES. It counts until the worker is ready."""
         written = text.encode(errors="replace")[:START_ERROR_BYTES]
-        self._start_error_of(number)[: len(written)] = written
+        self._start_error_of(number)[:] = written.ljust(START_ERROR_BYTES, b"\0")
 
     def clear(self, number: int) -> None:
         """Clear the slot of a worker that has ended, for the next one."""
