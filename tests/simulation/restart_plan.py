@@ -1,6 +1,7 @@
 """Plans in which the scheduler restarts while clients have a backlog. No task may run twice.
 
-Seeds from FIRST_SEED on have them, and nothing else: plain tasks, and messages that cost the scheduler processor time.
+Seeds from FIRST_SEED on have them, and nothing else: plain tasks, some of which hold the GIL, and messages that cost the
+scheduler processor time.
 In a third of the seeds connections are silent in one direction for a while, in place of restarts. In another third
 both happen: then a worker may come back too late, and a task may run twice.
 """
@@ -53,6 +54,9 @@ def draw_restart_plan(seed: int) -> Plan:
             backlog.append(Script(key, seconds=0.0005, function=key % 3, options=options))
             key += 1
         clients.append([Work(faults[0][0] + 0.01, backlog)])
+    if kinds is _RESTARTS and chance.random() < 0.5:  # their workers return late
+        hogs = [Script(key + number, seconds=chance.uniform(2.0, 6.0), function=3, hogs=True) for number in range(2)]
+        clients.append([Work(max(0.0, faults[0][0] - chance.uniform(0.1, 1.5)), hogs)])
     return Plan(
         seed=seed,
         limits=Limits(queue_size=chance.choice((8, 1000)), client_timeout_seconds=20.0, worker_timeout_seconds=20.0),
