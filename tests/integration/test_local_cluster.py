@@ -127,6 +127,13 @@ def test_a_preload_that_fails(
     assert f"the first worker could not be prepared: --preload {preload}: " in line
 
 
+def test_a_preload_that_fails_in_an_elastic_cluster(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RuntimeError, match=r"scaler_cluster ended at its start .*preload='no_such_module:load'"):
+        LocalCluster(n_workers=(0, 2), preload="no_such_module:load")
+    with LocalCluster(n_workers=(0, 2), preload="time:time") as cluster, Client(cluster) as client:
+        assert client.submit(abs, -1).result(SECONDS) == 1
+
+
 def test_html_shows_the_workers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_cluster, "JOIN_SECONDS", SECONDS)
     with LocalCluster(n_workers=3) as cluster:

@@ -149,24 +149,29 @@ class LocalCluster:
         self._watch = NewestSnapshot(bind, monitor)
         self._ui_address = self._page_token = ""
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._autoscaler: subprocess.Popen[bytes] | None = None
         self._owner_pid = os.getpid()
         self._stop_lock = threading.RLock()  # reentrant: a signal handler may call shutdown during shutdown
         atexit.register(self.shutdown)
         parent = ["--parent-process", str(os.getpid())]
         common = [*parent, "--keys", self._keys, *level]
+        prepares = bool(options.get("preload") or options.get("offer"))
         try:
             with interrupts_deferred():
                 self._start([*commands.scheduler, str(bind), *common, *commands.scheduler_arguments], {})
             with interrupts_deferred():
-                if isinstance(self._n_workers, tuple):
-                    self._start_autoscaler(monitor or find_monitor_address(bind), common, commands.cluster_arguments)
-                else:
-                    count = [] if n_workers is None else ["-n", str(n_workers)]
-                    workers += [str(self._address), *count, *common, *commands.cluster_arguments]
+                count = [] if n_workers is None else ["-n", str(1 if self._is_elastic else n_workers)]
+                workers += [str(self._address), *count, *common, *commands.cluster_arguments]
+                if not self._is_elastic or prepares:
                     self._start(workers, module_folders.variables())
             self._wait_until_bound()
-            if options.get("preload") or options.get("offer"):
+            if prepares:
                 self._wait_for_worker()
+            if self._is_elastic:
+                with interrupts_deferred():
+                    if prepares:  # an autoscaler would start hosts for ever whose preparation fails
+                        _stop(self._processes.pop())
+                    self._start_autoscaler(monitor or find_monitor_address(bind), common, commands.cluster_arguments)
             if ui:
                 with interrupts_deferred():
                     self._start_ui(monitor or find_monitor_address(bind), [*parent, *level])
@@ -199,6 +204,10 @@ class LocalCluster:
     def n_workers(self) -> int | tuple[int, int] | None:
         """The requested number of worker processes; None: one for each usable core. A pair: the fewest and the most."""
         return self._n_workers
+
+    @property
+    def _is_elastic(self) -> bool:
+        return isinstance(self._n_workers, tuple)
 
     @property
     def is_shut_down(self) -> bool:
@@ -262,6 +271,7 @@ class LocalCluster:
             command = [sys.executable, "-m", "scaler_worker.autoscaler", str(self._address)]
             command += ["--monitor-address", str(monitor), "--config", f"/dev/fd/{readable}", *common]
             self._start(command, module_folders.variables(), pass_fds=(readable,))
+            self._autoscaler = self._processes[-1]
         finally:
             os.close(readable)
 
@@ -331,8 +341,8 @@ class LocalCluster:
 
     def _ended(self) -> list[tuple[str, subprocess.Popen[bytes]]]:
         """Return the commands that have ended by themselves, with their names."""
-        programs = (PROGRAMS[0], "scaler_autoscaler", PROGRAMS[2]) if isinstance(self._n_workers, tuple) else PROGRAMS
-        return [(name, process) for name, process in zip(programs, self._processes) if process.poll() is not None]
+        ended = [(name, each) for name, each in zip(PROGRAMS, self._processes) if each.poll() is not None]
+        return [("scaler_autoscaler" if each is self._autoscaler else name, each) for name, each in ended]
 
     def _likely_cause(self, name: str, process: subprocess.Popen[bytes]) -> str:
         if name == "scaler_cluster" and process.returncode == PREPARATION_FAILED_STATUS:
