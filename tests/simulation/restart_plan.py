@@ -1,8 +1,8 @@
 """Plans in which the scheduler restarts while clients have a backlog. No task may run twice.
 
 Seeds from FIRST_SEED on have them, and nothing else: plain tasks, some of which hold the GIL, and messages that cost
-the scheduler processor time. In a third of the seeds connections are silent in one direction for a while, in place of restarts. In another third
-both happen: then a worker may come back too late, and a task may run twice.
+the scheduler processor time. In a third of the seeds connections are silent in one direction for a while, in place of
+restarts. In another third both happen: then a worker may come back too late, and a task may run twice.
 """
 
 from __future__ import annotations
