@@ -634,14 +634,16 @@ class Contract:
         }
 
     def _function_of(self, name: TaskId) -> bytes:
-        """The digest of the function of an open task."""
-        client = self._core.tables.clients.by_incarnation[name[0]]
+        """The digest of the function of an open task; empty if the scheduler has dropped the task."""
+        client = self._core.tables.clients.by_incarnation.get(name[0])
+        if client is None:
+            return b""
         task = client.tasks.get(name[1])
         if task is not None:
             return task.function.digest
         batches = (batch for lane in client.lanes.values() for batch in lane.batches)
-        batch = next(batch for batch in batches if name[1] in batch.ids)
-        return batch.function_at(batch.ids.index(name[1])).digest
+        batch = next((batch for batch in batches if name[1] in batch.ids), None)
+        return b"" if batch is None else batch.function_at(batch.ids.index(name[1])).digest
 
     def _may_wait(self, name: TaskId) -> bool:
         """Whether the task may wait while workers are idle: it is blocked, or waits for a host that has its inputs, or
