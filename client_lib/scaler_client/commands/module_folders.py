@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 
 PATH_VARIABLE = "PYTHONPATH"
 PROGRAM_VARIABLE = "SCALER_CLUSTER_PROGRAM_PYTHONPATH"
@@ -19,16 +19,44 @@ FOLDERS_VARIABLE = "SCALER_CLUSTER_PROGRAM_FOLDERS"
 
 _folders: list[str] = []
 """The folders of the program whose local cluster has started this process."""
+_given: set[str] = set()
+"""The folders that this process has passed to its first local cluster."""
+_added: dict[str, None] = {}
+"""The folders that a program has added later, in a worker."""
 
 
 def variables() -> dict[str, str]:
     """The environment variables by which the workers of a local cluster find the modules of this program."""
-    return {FOLDERS_VARIABLE: json.dumps([os.path.abspath(folder) for folder in sys.path])}  # with the script's folder
+    folders = _absolute_path()  # with the script's folder
+    _given.update(() if _given else folders)
+    return {FOLDERS_VARIABLE: json.dumps(folders)}
+
+
+def late() -> tuple[str, ...]:
+    """Return the folders and archives that the program has added to `sys.path` since it started a local cluster."""
+    return tuple([folder for folder in _absolute_path() if folder not in _given]) if _given else tuple(_added)
+
+
+def add(folders: Iterable[str]) -> None:
+    """Search modules in these folders and archives, too, if they are here."""
+    for folder in folders:
+        if folder not in sys.path and os.path.exists(folder):
+            sys.path.append(folder)
+            _added[folder] = None
+
+
+def search_path() -> list[str]:
+    """Return `sys.path` without entries that are no strings. Imports ignore those, but importlib.metadata fails."""
+    return [folder for folder in sys.path if isinstance(folder, str)]
+
+
+def _absolute_path() -> list[str]:
+    return list(map(os.path.abspath, search_path()))
 
 
 def interpreter_variables() -> dict[str, str]:
     """The environment variables by which an interpreter that a cluster starts finds the modules of this process."""
-    path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
+    path = os.pathsep.join(_absolute_path())
     program = {FOLDERS_VARIABLE: json.dumps(_folders)} if _folders else {}
     return {PATH_VARIABLE: path, PROGRAM_VARIABLE: os.environ.get(PATH_VARIABLE, ""), **program}
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..commands.module_folders import search_path
 from ..protocol.messages import Payload
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def installed_packages() -> str:
     It reads the names of folders only, which takes about a millisecond: agents call it at their start.
     """
     found: dict[str, str] = {}
-    for folder in sys.path:
+    for folder in search_path():
         try:
             names = os.listdir(folder or ".")
         except OSError:
@@ -93,11 +94,9 @@ def _version(name: str) -> str:
         return _NO_VERSION if name in sys.modules else MISSING
     if spec is None:
         return MISSING
-    try:
-        if distribution:
-            return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        pass
+    if distribution:
+        for found in importlib.metadata.distributions(name=distribution, path=search_path()):
+            return found.version
     folders = list(spec.submodule_search_locations or ())
     return folders[0] if folders else spec.origin or _NO_VERSION
 
@@ -109,7 +108,7 @@ def _distributions() -> Mapping[str, list[str]]:
     import importlib.metadata
 
     found: dict[str, list[str]] = {}
-    for distribution in importlib.metadata.distributions():
+    for distribution in importlib.metadata.distributions(path=search_path()):
         try:
             name, tops = distribution.metadata["Name"], _top_level_names(distribution)
         except Exception:  # broken metadata of any package

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,10 +32,29 @@ def test_a_path_that_no_local_cluster_has_set_is_kept() -> None:
 
 def test_workers_alone_search_the_folders_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module_folders, "_folders", [])
-    monkeypatch.setattr(sys, "path", ["", "/with:colon", "/shared"])
+    monkeypatch.setattr(module_folders, "_given", set())
+    monkeypatch.setattr(sys, "path", ["", "/with:colon", None, Path("/ignored"), "/shared"])  # Python ignores two
     environ = {"PYTHONPATH": "/a", **variables()}
     monkeypatch.setattr(sys, "path", ["/own", "/shared"])
     restore(environ)
     assert environ == {"PYTHONPATH": "/a"} and sys.path == ["/own", "/shared"]
     use()
     assert sys.path == [os.getcwd(), "/with:colon", "/shared", "/own"]
+
+
+def test_folders_that_a_program_adds_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module_folders, "_given", set())
+    monkeypatch.setattr(module_folders, "_added", {})
+    monkeypatch.setattr(sys, "path", ["/first"])
+    assert module_folders.late() == ()
+    variables()
+    sys.path[:] = ["/new", "/first", None, str(tmp_path)]  # type: ignore[list-item]
+    variables()  # of a second cluster: the first one does not have them
+    late = module_folders.late()
+    assert late == ("/new", str(tmp_path))
+    module_folders._given.clear()  # from here on, in a worker
+    sys.path[:] = ["/first"]
+    module_folders.add(late)
+    module_folders.add(late)
+    assert sys.path == ["/first", str(tmp_path)]
+    assert module_folders.late() == (str(tmp_path),)  # for child tasks
