@@ -122,3 +122,50 @@ def test_folders_with_odd_names_late_folders_and_modules_of_others(tmp_path: Pat
         timeout=90,
     )
     assert run.stdout == "near late.part resource six\nlate.part\n", run.stderr
+
+
+LATE = """
+import sys
+import zipfile
+
+from scaler_client import Client, LocalCluster
+
+sys.path.append(None)
+
+
+def imports_in_its_body(name):
+    import body
+    return body.name(), __import__(name).name()
+
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, scheduler_python={python!r}) as cluster, Client(cluster) as client:
+        print(type(client.submit(imports_in_its_body, "body").exception(60)).__name__)
+        folder, archive = sys.argv[1:]
+        sys.path.append(folder)
+        import argument
+        print(client.submit(lambda value: value.call(), argument.Late()).result(60))
+        print(*client.submit(imports_in_its_body, "body").result(60))
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr("packed.py", "def name():\\n    return __name__\\n")
+        sys.path.insert(0, archive)
+        import packed
+        print(client.submit(packed.name).result(60), *client.submit(imports_in_its_body, "packed").result(60))
+"""
+
+
+def test_classes_imports_in_bodies_and_archives_on_a_path_that_is_extended_late(tmp_path: Path) -> None:
+    late = tmp_path / "late"
+    late.mkdir()
+    (late / "argument.py").write_text("class Late:\n    def call(self):\n        return __name__\n")
+    (late / "body.py").write_text("def name():\n    return __name__\n")
+    (tmp_path / "program.py").write_text(LATE.format(python=SCHEDULER_PYTHON))
+    run = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py"), str(late), str(tmp_path / "packed.zip")],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert run.stdout == "ModuleNotFoundError\nargument\nbody body\npacked body packed\n", run.stderr

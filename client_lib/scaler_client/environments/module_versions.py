@@ -3,6 +3,9 @@
 Functions and classes of modules are sent by name. A worker that has imported such a module before would run its old
 version after the module was edited. So the pickle of a function begins with the hashes of the files of its modules,
 which the worker compares with what it has imported. Only modules outside of Python and of installed packages count.
+
+Objects and arguments may be of any module. So each function also brings the modules that its program has loaded again.
+A worker takes their new versions if it can. If it can't, only functions and arguments that name such a module fail.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Any, Protocol
+
+from ..commands import module_folders
 
 Versions = tuple[tuple[str, str, str], ...]
 """Names of modules with the SHA-256 and the path of their files. A module comes after those that it imports."""
@@ -78,34 +83,50 @@ class ProgramModules:
         """The modules whose functions were sent, and those that they import."""
         self._reloaded: dict[str, None] = {}
         """Modules that were loaded again. Arguments of any function may name them, so each function has them."""
+        self._seen: set[str] = set()
+        """Modules that were imported, or that somebody has tried to import."""
+        self._path: list[str] = []
+        """`sys.path`, when the late folders were determined."""
+        self._folders: tuple[str, ...] = ()
+        """The late folders, which the pickles in the caches name."""
         self._prefixes: dict[tuple[str, ...], bytes] = {}
         """Pickles of the comparison, by the modules that a function names."""
         self._caches: weakref.WeakSet[PickleCache] = weakref.WeakSet()
 
     def watch(self, cache: PickleCache) -> None:
-        """Let this cache forget its pickles when a module is loaded again."""
+        """Let this cache forget its pickles when a module is loaded again, or `sys.path` was extended."""
         self._caches.add(cache)
+        self._seen.update(tuple(sys.modules))
+        if _ImportWatcher not in sys.meta_path:
+            sys.meta_path.insert(0, _ImportWatcher)
 
     def with_versions(self, pickled: bytes, names: Iterable[str]) -> bytes:
-        """Return the pickle of a function behind a comparison of the modules that it names.
+        """Return the pickle of a function or of arguments behind a comparison of the modules that it names.
 
         Args:
             pickled: the pickle.
             names: the modules whose functions and classes it names.
         """
+        self._check_folders()
         key = tuple(names)
         prefix = self._prefixes.get(key)
         if prefix is None:  # once for each set of modules and each reload, as methods are pickled at each submit
-            versions = self.versions(key)
-            prefix = self._prefixes[key] = _comparison(versions) if versions else b""
+            versions, others = self.versions(key)
+            folders = self._folders
+            is_needed = versions or others or folders
+            prefix = self._prefixes[key] = _comparison(versions, others, folders) if is_needed else b""
         return prefix + pickled[2:] if prefix else pickled
 
-    def versions(self, names: Iterable[str]) -> Versions:
-        """Return the versions of these modules, of those that they import, and of those that were loaded again."""
+    def versions(self, names: Iterable[str]) -> tuple[Versions, Versions]:
+        """Return the versions of these modules and of those that they import, and of others that were loaded again."""
         found: dict[str, _Version] = {}
-        for name in (*names, *tuple(self._reloaded)):
+        for name in names:
             self._add(name, found, set())
-        return tuple([(name, version.digest, version.path) for name, version in found.items()])
+        named = len(found)
+        for name in tuple(self._reloaded):
+            self._add(name, found, set())
+        versions = [(name, version.digest, version.path) for name, version in found.items()]
+        return tuple(versions[:named]), tuple(versions[named:])
 
     def _add(self, name: str, found: dict[str, _Version], open_names: set[str]) -> None:
         """Add a module behind those that it imports."""
@@ -129,19 +150,51 @@ class ProgramModules:
             else:
                 digest, path = hashlib.sha256(source).hexdigest(), os.path.abspath(str(getattr(module, "__file__", "")))
                 known = _Version(spec, digest, path, _imports(source, name, module))
-                if _ImportWatcher not in sys.meta_path:
-                    sys.meta_path.insert(0, _ImportWatcher)
             self._known[name] = known
         return known
 
-    def note_import(self, name: str) -> None:
-        """Note that a module is being imported. If its functions were sent before, it is loaded again."""
-        known = self._known.pop(name, None)
-        if known is not None and known.digest:
+    def note_import(self, name: str, path: Sequence[str] | None = None) -> None:
+        """Note that a module is being imported. A module of the program that was imported before is loaded again.
+
+        Args:
+            name: of the module.
+            path: where it is searched; None: in the folders of `sys.path`.
+        """
+        self._check_folders()
+        module = sys.modules.get(name)
+        if module is None and name not in self._seen:
+            self._seen.add(name)
+            return
+        known = self._known.get(name)
+        if known is not None and known.path:
+            file: Any = known.path
+        elif module is None:  # it was removed from sys.modules, or was not found before
+            file = getattr(PathFinder.find_spec(name, path), "origin", None)
+        else:
+            file = getattr(module, "__file__", None)
+        if _is_of_program(file):
+            self._known.pop(name, None)
             self._reloaded[name] = None
-            self._prefixes.clear()
-            for cache in tuple(self._caches):
-                cache.forget_pickles()
+            self._forget_pickles()
+
+    def _check_folders(self) -> None:
+        """Forget all pickles if `sys.path` was extended."""
+        if sys.path != self._path:
+            self._path = list(sys.path)
+            folders = module_folders.late()
+            if folders != self._folders:
+                self._folders = folders
+                self._forget_pickles()
+
+    @property
+    def compares_arguments(self) -> bool:
+        """Whether arguments need versions. Before the first reload they don't: that would cost time at each call."""
+        return bool(self._reloaded)
+
+    def _forget_pickles(self) -> None:
+        self._prefixes.clear()
+        for cache in tuple(self._caches):
+            cache.forget_pickles()
 
 
 program = ProgramModules()
@@ -153,12 +206,17 @@ class _ImportWatcher:
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
         """Note the import."""
-        program.note_import(name)
+        program.note_import(name, path)
+
+
+def _is_of_program(path: Any) -> bool:
+    """Whether a module's file is a source file that is not of Python or of a package."""
+    return type(path) is str and path.endswith(".py") and not os.path.realpath(path).startswith(_FOLDERS)
 
 
 def _source(path: Any) -> bytes | None:
     """Return the source file of a module of the program; None: it has none, or it is of Python or of a package."""
-    if type(path) is not str or not path.endswith(".py") or os.path.realpath(path).startswith(_FOLDERS):
+    if not _is_of_program(path):
         return None
     try:
         with open(path, "rb") as file:
@@ -187,21 +245,21 @@ def _imports(source: bytes, name: str, module: Any) -> tuple[str, ...]:
     return tuple(each for each in names if each in sys.modules)
 
 
-def _comparison(versions: Versions) -> bytes:
+def _comparison(*arguments: Any) -> bytes:
     """Return the beginning of a pickle that compares versions, and goes on with another pickle without its header."""
     with io.BytesIO() as file:
         pickler = pickle.Pickler(file, 3)  # without frames
         pickler.fast = True  # without a memo, whose places the other pickle counts
-        pickler.dump(_Comparison(versions))
+        pickler.dump(_Comparison(arguments))
         return pickle.PROTO + b"\x05" + file.getvalue()[2:-1] + pickle.POP
 
 
 class _Comparison:
-    def __init__(self, versions: Versions) -> None:
-        self._versions = versions
+    def __init__(self, arguments: tuple[Any, ...]) -> None:
+        self._arguments = arguments
 
     def __reduce__(self) -> Any:
-        return take_versions, (self._versions,)
+        return take_versions, self._arguments
 
 
 # ---------------------------------------------------------------------------------------------------------- workers
@@ -211,50 +269,78 @@ _taken: dict[str, str] = {}
 _lock = threading.RLock()
 
 
-def take_versions(versions: Versions) -> None:
+def take_versions(versions: Versions, others: Versions = (), folders: Sequence[str] = ()) -> None:
     """Have modules in these versions. A module that was imported in another version is loaded again.
 
     Args:
-        versions: of the program that has sent a function.
+        versions: of the modules that a function needs.
+        others: of modules that its program has loaded again. They are left as they are if that fails.
+        folders: search modules there too.
 
     Raises:
-        ImportError: the file of a module is another version here.
+        ImportError: the file of a module that the function needs is another version here.
     """
     with _lock:
+        module_folders.add(folders)
         is_old = False
-        for name, digest, program_path in versions:
-            if _taken.get(name) == digest and not is_old and name in sys.modules:
+        for each in versions:
+            is_old = _take(*each, is_old) or is_old
+        for each in others:
+            try:
+                is_old = _take(*each, is_old) or is_old
+            except Exception:  # a function that names the module fails
                 continue
-            module = sys.modules.get(name)
-            path = _path(name) if module is None else getattr(module, "__file__", None)
-            if path is None and module is None and _add_folder(name, digest, program_path):
-                path = program_path
-            source = _source(path)
-            if source is None and module is not None:  # this process has imported another one, perhaps of Python
-                path = getattr(PathFinder.find_spec(name, _parent_path(name)), "origin", None)
-                source = _source(path)
-                if source is not None and hashlib.sha256(source).hexdigest() == digest:
-                    del sys.modules[name]
-                    module = None
-            if source is None:  # it is missing or installed here: the import says what is wrong
-                continue
-            here = hashlib.sha256(source).hexdigest()
-            if module is None or (name not in _taken and not _is_newer(path)):
-                _taken[name] = here
-            if _taken.get(name) == digest and not is_old:
-                continue
-            if here != digest:
-                raise ImportError(
-                    f"the module {name!r} of the program is another version than {path} here: send it with "
-                    "Client(modules=[...]), or with upload_modules() if it was changed since",
-                    name=name,
-                )
-            is_old = is_old or module is not None  # modules that follow may have imported names of this one
-            if module is not None:
-                linecache.checkcache(path)
-                exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
-                program.note_import(name)
-            _taken[name] = digest
+
+
+def _take(name: str, digest: str, program_path: str, is_old: bool) -> bool:
+    """Have a module in this version.
+
+    Args:
+        name: of the module.
+        digest: of its file.
+        program_path: the path of its file in the program.
+        is_old: load it again in any case: it may have imported names of a module that was loaded again.
+
+    Returns:
+        Whether it was loaded again.
+
+    Raises:
+        ImportError: its file is another version here.
+        Exception: the module has raised it.
+    """
+    if _taken.get(name) == digest and not is_old and name in sys.modules:
+        return False
+    module = sys.modules.get(name)
+    path = _path(name) if module is None else getattr(module, "__file__", None)
+    if path is None and module is None and _add_folder(name, digest, program_path):
+        path = program_path
+    source = _source(path)
+    if source is None and module is not None:  # this process has imported another one, perhaps of Python
+        path = getattr(PathFinder.find_spec(name, _parent_path(name)), "origin", None)
+        source = _source(path)
+        if source is not None and hashlib.sha256(source).hexdigest() == digest:
+            del sys.modules[name]
+            module = None
+    if source is None:  # it is missing or installed here: the import says what is wrong
+        return False
+    here = hashlib.sha256(source).hexdigest()
+    if module is None or (name not in _taken and not _is_newer(path)):
+        _taken[name] = here
+    if _taken.get(name) == digest and not is_old:
+        return False
+    if here != digest:
+        raise ImportError(
+            f"the module {name!r} of the program is another version than {path} here: send it with "
+            "Client(modules=[...]), or with upload_modules() if it was changed since",
+            name=name,
+        )
+    if module is not None:
+        _taken[name] = ""  # neither version, if its code fails
+        linecache.checkcache(path)
+        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+        program.note_import(name)
+    _taken[name] = digest
+    return module is not None
 
 
 def _path(name: str) -> Any:
@@ -276,8 +362,7 @@ def _add_folder(name: str, digest: str, path: str) -> bool:
     folder = os.path.dirname(path)
     for _ in range(name.count(".") + os.path.basename(path).startswith("__init__.")):
         folder = os.path.dirname(folder)
-    if folder not in sys.path:
-        sys.path.append(folder)
+    module_folders.add([folder])
     return True
 
 

@@ -13,6 +13,7 @@ And when an object comes back, it overwrites the attributes of the program's own
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import inspect
 import io
@@ -356,3 +357,24 @@ class NamingPickler(Pickler):
         if type(name) is str and not is_pickled_by_value(name):
             self.modules[name] = None
         return super().reducer_override(value)
+
+    def _dynamic_function_reduce(self, function: Any) -> Any:
+        self.modules.update((name, None) for name in _imported_names(function.__code__) if name in sys.modules)
+        return super()._dynamic_function_reduce(function)
+
+
+@functools.lru_cache(maxsize=4096)
+def _imported_names(code: CodeType) -> tuple[str, ...]:
+    """Return the modules that this code, or a function inside it, may import."""
+    names: dict[str, None] = {}
+    module = ""
+    for each in dis.get_instructions(code):
+        if each.opname == "IMPORT_NAME":
+            module = each.argval
+            names[module] = None
+        elif each.opname == "IMPORT_FROM":
+            names[f"{module}.{each.argval}"] = None
+    for constant in code.co_consts:
+        if type(constant) is CodeType:
+            names.update(dict.fromkeys(_imported_names(constant)))
+    return tuple(names)

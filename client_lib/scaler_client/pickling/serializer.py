@@ -171,7 +171,9 @@ def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: Input
             values = (*args, *kwargs.values())
             is_quick = all(type(value) in REFERENCES or is_plain(value) for value in values)
             call = [args, kwargs] if kwargs else args
-            return _dumps(call, _PROTOCOL) if is_quick else cloudpickle_ext.dumps(call)
+            if is_quick:
+                return _dumps(call, _PROTOCOL)
+            return _dump_with_versions(call) if program.compares_arguments else cloudpickle_ext.dumps(call)
         except Exception as error:
             if collector.problem is not None:
                 raise collector.problem from None
@@ -202,12 +204,17 @@ def dump_function(fn: Callable[..., Any], name: str) -> bytes:
         TypeError: the function can't be pickled; the text has its name.
     """
     try:
-        with io.BytesIO() as file:
-            pickler = cloudpickle_ext.NamingPickler(file, protocol=_PROTOCOL)
-            pickler.dump(fn)
-            return program.with_versions(file.getvalue(), pickler.modules)
+        return _dump_with_versions(fn)
     except Exception as error:
         raise TypeError(f"function {name} can't be pickled: {_describe(error)}{place_of_failure(fn)}") from error
+
+
+def _dump_with_versions(value: Any) -> bytes:
+    """Return a value as bytes, with the versions of the modules that it names."""
+    with io.BytesIO() as file:
+        pickler = cloudpickle_ext.NamingPickler(file, protocol=_PROTOCOL)
+        pickler.dump(value)
+        return program.with_versions(file.getvalue(), pickler.modules)
 
 
 def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> TypeError:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from scaler_client.commands import module_folders
 from scaler_client.environments import module_versions
 from scaler_client.environments.module_versions import ProgramModules, take_versions
 from scaler_client.pickling import serializer
@@ -30,6 +31,7 @@ def call(value=1):
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module_folders, "_given", set())  # as if this process had started no local cluster
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     (tmp_path / "versioned_leaf.py").write_text("WORD = 'a'\n")
     (tmp_path / "versioned_top.py").write_text(TOP)
@@ -37,6 +39,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("versioned_leaf", "versioned_top"):
         sys.modules.pop(name, None)
         module_versions._taken.pop(name, None)
+    module_versions.program._reloaded.clear()
+    module_versions.program._prefixes.clear()
 
 
 def digest(path: Path) -> str:
@@ -52,8 +56,9 @@ def test_own_modules_come_behind_those_that_they_import(folder: Path) -> None:
     leaf_version = version(folder / "versioned_leaf.py")
     versions = leaf_version, version(folder / "versioned_top.py")
     program = ProgramModules()
-    assert program.versions(["versioned_top", "json", "pytest", "__main__", "missing", "scaler_client"]) == versions
-    assert program.versions(["versioned_leaf"]) == (leaf_version,)
+    names = ["versioned_top", "json", "pytest", "__main__", "missing", "scaler_client"]
+    assert program.versions(names) == (versions, ())
+    assert program.versions(["versioned_leaf"]) == ((leaf_version,), ())
     pickled = serializer.dump_function(top.call, "call")
     assert pickled[2:-1].count(b"take_versions") == 1
     assert pickle.loads(pickled) is top.call
@@ -72,6 +77,57 @@ def test_a_reload_is_noticed_and_a_mere_edit_is_not(folder: Path) -> None:
     assert second is not first and table.get(top.call) is second
     assert digest(folder / "versioned_leaf.py").encode() in second.payload
     assert b"versioned_leaf" in table.get(len).payload  # an argument may be of this module
+
+
+def test_a_module_is_noticed_before_any_function_of_it_was_sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ProgramModules()
+    monkeypatch.setattr(module_versions, "program", program)
+    importlib.import_module("versioned_leaf")
+    program.watch(FunctionTable(lambda number: None))
+    with pytest.raises(ImportError):
+        importlib.import_module("versioned_missing")
+    importlib.reload(sys.modules["colorsys"] if "colorsys" in sys.modules else importlib.import_module("colorsys"))
+    importlib.import_module("versioned_top")
+    assert program.versions([]) == ((), ()) and not program.compares_arguments
+    del sys.modules["versioned_top"]
+    importlib.import_module("versioned_top")
+    importlib.reload(sys.modules["versioned_leaf"])
+    leaf, top = (version(folder / f"versioned_{name}.py") for name in ("leaf", "top"))
+    assert program.versions([]) == ((), (leaf, top)) and program.compares_arguments
+    assert program.versions(["versioned_leaf"]) == ((leaf,), (top,))
+
+
+def test_imports_in_the_body_of_a_function_are_named(folder: Path) -> None:
+    importlib.import_module("versioned_leaf")
+
+    def word() -> Any:
+        def inner() -> Any:
+            import versioned_leaf
+
+            return versioned_leaf.WORD
+
+        return inner()
+
+    assert digest(folder / "versioned_leaf.py").encode() in serializer.dump_function(word, "word")
+
+
+def test_a_function_loads_if_a_module_that_it_does_not_name_is_another_version(folder: Path) -> None:
+    top: Any = importlib.import_module("versioned_top")
+    leaf: Any = sys.modules["versioned_leaf"]
+    take_versions((), (version(folder / "versioned_leaf.py"),))
+    other = "versioned_leaf", "0" * 64, ""
+    take_versions((version(folder / "versioned_top.py"),), (other,))
+    assert top.call() == (1, "a")
+    with pytest.raises(ImportError, match="'versioned_leaf' of the program is another version"):
+        take_versions((other,))
+    (folder / "versioned_leaf.py").write_text("raise OSError\n")
+    broken = version(folder / "versioned_leaf.py")
+    take_versions((), (broken,))
+    with pytest.raises(OSError):
+        take_versions((broken,))
+    (folder / "versioned_leaf.py").write_text("WORD = 'mended'\n")
+    take_versions((), (version(folder / "versioned_leaf.py"),))
+    assert leaf.WORD == "mended"
 
 
 def test_what_was_imported_in_another_version_is_loaded_again(folder: Path) -> None:

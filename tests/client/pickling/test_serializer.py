@@ -48,6 +48,7 @@ def by_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append(value)
         return real(value)
 
+    monkeypatch.setattr(serializer.program, "_reloaded", {})  # as before the first reload
     monkeypatch.setattr(serializer.cloudpickle_ext, "dumps", note)
     return seen
 
