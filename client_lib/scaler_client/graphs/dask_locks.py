@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..protocol.messages import LOCK_LIMIT
+from .xarray_files import file_classes, share_file
 
 Node = Any
 """A `dask._task_spec.GraphNode`."""
@@ -75,13 +76,14 @@ def find_locks(nodes: dict[Hashable, Node]) -> LockedNodes:
 
 
 def _lock_classes() -> tuple[type, ...]:
-    """Return the classes of which this program has locks."""
+    """Return the classes of which this program has locks, and of files that have locks."""
     found = [getattr(sys.modules.get(name), "SerializableLock", None) for name in MODULES]
-    return tuple([each for each in found if each is not None and getattr(each, "_locks", True)])
+    return *[each for each in found if each is not None and getattr(each, "_locks", True)], *file_classes()
 
 
 def _locks(root: Any, classes: tuple[type, ...]) -> set[str]:
-    """Return the names of the limits of all locks in a node or value. Attributes of other objects are not searched."""
+    """Return the names of the limits of all locks in a node or value, also of files that xarray writes. Attributes of
+    other objects are not searched: xarray's reads have locks there, and run in parallel in several processes."""
     from dask._task_spec import DataNode, Task
 
     found: set[str] = set()
@@ -90,8 +92,10 @@ def _locks(root: Any, classes: tuple[type, ...]) -> set[str]:
     while stack:
         value = stack.pop()
         if isinstance(value, classes):
-            token = repr(value.token).encode(errors="replace")  # type: ignore[attr-defined]
-            found.add(LOCK_LIMIT + hashlib.blake2b(token, digest_size=16).hexdigest())
+            lock = value if hasattr(value, "token") else share_file(value)
+            if lock is not None:
+                token = repr(lock.token).encode(errors="replace")
+                found.add(LOCK_LIMIT + hashlib.blake2b(token, digest_size=16).hexdigest())
         elif isinstance(value, DataNode):
             stack.append(value.value)
         elif isinstance(value, Task):  # a NestedContainer is one
