@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import os
 import signal
 import sys
@@ -242,6 +243,25 @@ def test_a_child_does_not_see_its_parents_directory_and_variables(daemon: Schedu
             assert is_same and after == (folders[0], "set", None)
             assert seen[0] not in folders and seen == (seen[0], *begun[1:])
             client.submit(os.chdir, "/").result(SECONDS)
+
+
+def print_pid() -> int:
+    print("of the child")
+    return os.getpid()
+
+
+def redirecting_parent(file: str) -> bool:
+    with open(file, "w") as output, contextlib.redirect_stdout(output), Client() as client:
+        print("of the parent")
+        return client.submit(print_pid).result() == os.getpid()
+
+
+def test_what_a_child_prints_goes_into_its_parents_redirect(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """The two run in one process, and the block holds for the process."""
+    output = tmp_path / "output"
+    with cluster(tmp_path, daemon.address, 1), Client(daemon.address) as client:
+        assert client.submit(redirecting_parent, str(output)).result(SECONDS)
+    assert output.read_text() == "of the parent\nof the child\n"
 
 
 def test_shutdown_while_parents_wait(tmp_path: Path) -> None:
