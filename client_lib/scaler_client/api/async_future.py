@@ -64,12 +64,12 @@ class AsyncTaskFuture(asyncio.Future[T]):
         """Cancel the future, and stop its task. Does not wait until the task is stopped.
 
         Args:
-            msg: the message of the `asyncio.CancelledError`.
+            msg: the message of the `asyncio.CancelledError`; None: a text that names the task.
 
         Returns:
             False if the future is already done, else True.
         """
-        if not super().cancel(msg):
+        if not super().cancel(self._task._cancellation if msg is None else msg):
             return False
         self._stop_task()
         return True
@@ -211,7 +211,7 @@ class AsyncKeptFuture(Generic[T]):
         """Cancel the future, and stop its task. Does not wait until the task is stopped.
 
         Args:
-            msg: the message of the `asyncio.CancelledError`.
+            msg: the message of the `asyncio.CancelledError`; None: a text that names the task.
 
         Returns:
             False if the future is already done, else True.

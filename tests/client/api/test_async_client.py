@@ -175,6 +175,17 @@ def test_cancelling_the_awaiting_coroutine_stops_the_task(running: RunningSchedu
     run(running, body)
 
 
+def test_a_cancelled_future_says_why(running: RunningScheduler) -> None:
+    async def body(client: AsyncClient) -> None:
+        for given, text in ((None, r"^task wait_at_gate.* was cancelled$"), ("no need", "^no need$")):
+            future = client.submit(wait_at_gate, "never")
+            assert future.cancel(given)
+            with pytest.raises(asyncio.CancelledError, match=text):
+                await future
+
+    run(running, body)
+
+
 def test_a_waiting_task_that_is_cancelled_never_runs(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         blocking = [client.submit(wait_at_gate, key) for key in "ab"]
