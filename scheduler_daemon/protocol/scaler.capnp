@@ -388,7 +388,7 @@ enum Outcome {
   resultFailed @3;     # payload: UTF-8 text; the worker could not serialize the result or exception
   retryable @4;        # payload: as of `exception`; the task asks for another attempt. Never sent to a client
   workerDied @5;       # payload: UTF-8 text: the history of its attempts
-  cancelled @6;        # no payload
+  cancelled @6;        # payload: UTF-8 text: the traceback of the task that was stopped, or nothing
   timedOut @7;         # payload: UTF-8 text
   kept @8;             # the result is an object now. Payload: its size, 8 bytes, little-endian, and in UTF-8 the name of the host that
                        # has it, or nothing if the scheduler has it. Rows of graphs may have no payload

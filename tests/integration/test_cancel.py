@@ -62,8 +62,10 @@ def test_force_stops_a_running_task(client: Client, tmp_path: Path, fn: Callable
     wait_until(lambda: notes(log), what="the task begins")
     assert future.cancel(force=True) is True
     assert future.cancelled() and future.cancel() is True
-    with pytest.raises(concurrent.futures.CancelledError):
+    with pytest.raises(concurrent.futures.CancelledError, match=f"task {fn.__name__}#[0-9]+ was cancelled") as raised:
         future.result()
+    where = str(raised.value.__cause__)
+    assert f", in {fn.__name__}\n" in where and "scaler_worker" not in where, where
     pids = assert_both_are_free(client, tmp_path / "meeting")
     assert [each.pid in pids for each in notes(log)] == [True], "its process lives on"
 

@@ -862,6 +862,7 @@ MUTATIONS = (
     ),
     Mutation(
         "leave the children of a task that has ended",
-        interruption.Interruption, "finish", "self._stop_children(name)", "if is_stopped: self._stop_children(name)",
+        interruption.Interruption, "finish", "self._stop_children(name)",
+        "if place is not None: self._stop_children(name)",
     ),
 )  # fmt: skip

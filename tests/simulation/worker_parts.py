@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from traceback import StackSummary
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.nested.task_host import TaskStoppedError
@@ -264,9 +265,9 @@ class SimulatedExecution:
     def stopped(self, error: TaskStoppedError) -> tuple[int, bytes]:
         raise SimulationError("a task was stopped outside of what it does itself") from error
 
-    def ignored_stop(self) -> tuple[int, bytes]:
+    def ignored_stop(self, stack: StackSummary) -> tuple[int, bytes, str, str]:
         self._worker.world.trace.count("stops that were ignored")
-        return Outcome.EXCEPTION, STOPPED
+        return Outcome.EXCEPTION, STOPPED, "its stop was ignored", "".join(stack.format())
 
     def run(self, number: int, payload: Any, store: Any = None, load: Any = None) -> tuple[int, bytes]:
         row = self._worker.session.running

@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 from ..errors import RemoteTraceback
+from ..pickling.failed_answers import with_source_lines
 from ..pickling.functions import Function
 from ..pickling.load_failures import add_note, name_task
 from ..pickling.references import InputFailure
@@ -67,17 +68,20 @@ def read_answer(
     return None, exception
 
 
-def cancelled_error(origin: FailureOrigin | None, text: str) -> CancelledError:
+def cancelled_error(origin: FailureOrigin | None, text: str, stopped_at: str = "") -> CancelledError:
     """Return the exception of a cancelled task. If its input was cancelled, a note and the cause name the input too.
 
     Args:
         origin: the input; None: the task itself was cancelled.
         text: why the task was cancelled.
+        stopped_at: the traceback of the task that was stopped; empty: none is known. It becomes the last cause.
     """
-    error = CancelledError(text)
+    error = last = CancelledError(text)
     if origin is not None:
         add_note(error, f"of {origin.place()}")
-        error.__cause__ = CancelledError(text)
+        error.__cause__ = last = CancelledError(text)
+    if stopped_at:
+        last.__cause__ = RemoteTraceback(with_source_lines(stopped_at))
     return error
 
 

@@ -16,11 +16,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, TimeoutError
+from concurrent.futures import CancelledError, Future, TimeoutError
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..nested import slot_await, slot_wait, task_host
 from ..pickling.call_rows import IMMUTABLE_TYPES
+from ..pickling.failed_answers import TRACEBACK
 from ..pickling.references import Call, InputFailure, ObjectHolder, ObjectRef, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .failure_origin import FailureOrigin, cancellation_text, cancelled_error, input_origin, read_answer
@@ -149,8 +150,8 @@ class TaskFuture(Future[T]):
     _is_finishing: bool = False
     _lazy_waiters: list[Any] | None = None
     _done_callbacks: list[Callable[[Any], object]] | None = None
-    _why_cancelled: str = ""
-    """Why the client itself has cancelled the task; empty: it did not."""
+    _cancelled_with: str = ""
+    """Why the client itself has cancelled the task, or the traceback of the task that was stopped; empty: neither."""
     _function_name: str = ""
     """The name of the function, kept after the function itself is dropped."""
     _profile: tuple[int, int, int] | None = None
@@ -251,7 +252,12 @@ class TaskFuture(Future[T]):
     @property
     def _cancellation(self) -> str:
         """The text that says why the task was cancelled."""
-        return self._why_cancelled or cancellation_text(self.failure_origin, self._short_label())
+        why = self._cancelled_with.partition(TRACEBACK)[0]
+        return why or cancellation_text(self.failure_origin, self._short_label())
+
+    def _cancelled_error(self) -> CancelledError:
+        _, *stopped_at = self._cancelled_with.partition(TRACEBACK)
+        return cancelled_error(self.failure_origin, self._cancellation, "".join(stopped_at))
 
     def done(self) -> bool:
         """Return whether the task has ended or was cancelled."""
@@ -321,7 +327,7 @@ class TaskFuture(Future[T]):
         if self._state not in _DONE_STATES:
             raise ValueError(NOT_DONE)
         if self._state != FINISHED:
-            raise cancelled_error(self.failure_origin, self._cancellation)
+            raise self._cancelled_error()
         if self._profile is not None:
             return profiling_info(*self._profile)
         if self.options is None or not self.options.profiling:
@@ -449,7 +455,7 @@ class TaskFuture(Future[T]):
         elif outcome == Outcome.CANCELLED:
             state = CANCELLED_AND_NOTIFIED
             if answer:
-                self._why_cancelled = bytes(answer).decode()
+                self._cancelled_with = bytes(answer).decode(errors="replace")
         else:
             self._outcome = outcome
             self._answer = answer
@@ -555,7 +561,7 @@ class TaskFuture(Future[T]):
                 slot_wait.wait(self._io_thread, latch, timeout, self.done)
         state = self._state
         if state in (CANCELLED, CANCELLED_AND_NOTIFIED):
-            raise cancelled_error(self.failure_origin, self._cancellation)
+            raise self._cancelled_error()
         if state != FINISHED:
             self.unwatch(latch)
             raise TimeoutError(f"{self._awaited_text()} is not there after {max(0.0, timeout or 0.0):.3g} s")

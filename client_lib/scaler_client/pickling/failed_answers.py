@@ -43,7 +43,8 @@ TEXT_ERRORS: dict[int, type[Exception]] = {
 HostVersions = Callable[[Sequence[str]], Sequence[tuple[str, Versions]]]
 """Returns the names of hosts with their versions of these packages."""
 
-_TRACEBACK = "Traceback (most recent call last)"
+TRACEBACK = "Traceback (most recent call last)"
+"""The first words of the traceback in an answer."""
 
 _NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
 """Whether Python prints an exception's notes in tracebacks."""
@@ -65,7 +66,7 @@ def text_error(kind: type[Exception], text: str, place: str) -> Exception:
     text, note = split_note(text)
     traceback = ""
     if kind is TaskTimeoutError:  # where the task was when it was stopped
-        text, found, rest = text.partition(f"\n{_TRACEBACK}")
+        text, found, rest = text.partition(f"\n{TRACEBACK}")
         traceback = found[1:] + rest
     text = _with_place(text, place)
     error = kind(text if _NOTES_ARE_SHOWN else with_note(text, note))
@@ -158,7 +159,7 @@ def unreadable_answer(
     differences = result_differences(here, host_versions(list(here)))
     failure = ResultPickleError(_with_place(text, place) + differences)
     failure.__cause__ = error
-    traceback = first_text(answer, _TRACEBACK) if what.startswith("the exception of ") else ""
+    traceback = first_text(answer, TRACEBACK) if what.startswith("the exception of ") else ""
     if traceback:
         error.__cause__ = RemoteTraceback(_with_place(traceback, place))
     return failure

@@ -133,6 +133,15 @@ def test_a_cancelled_future_says_why(answer: bytes, text: str) -> None:
             ask()
 
 
+def test_a_cancelled_future_says_where_its_task_was_stopped() -> None:
+    future = pending()
+    future.task_id = 3
+    future.resolve(3, Outcome.CANCELLED, b"Traceback (most recent call last):\n  here\n")
+    with pytest.raises(concurrent.futures.CancelledError, match="^task function#3 was cancelled$") as raised:
+        future.result()
+    assert "  here\n" in str(raised.value.__cause__)
+
+
 # ------------------------------------------------------------------------------------------------- result and exception
 
 

@@ -20,7 +20,7 @@ from scaler_client.pickling.load_failures import add_note
 from scaler_client.pickling.retry_policy import RetryingFunction
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
-from scaler_worker.worker.error_text import TRACEBACK_BYTES, bounded_traceback
+from scaler_worker.worker.error_text import TRACEBACK_BYTES, bounded_traceback, task_stack
 from scaler_worker.worker.executor import Executor
 
 NUMBER = 7
@@ -377,6 +377,25 @@ def test_a_stop_while_an_exception_is_pickled() -> None:
     error, text = serializer.loads(payload)
     assert (outcome, type(error), str(error)) == (Outcome.EXCEPTION, TaskStoppedError, "the task was stopped")
     assert "raise TaskStoppedError" in text
+
+
+def test_a_task_that_has_swallowed_its_stop_says_where_it_was() -> None:
+    stacks = []
+
+    def work() -> None:
+        stacks.append(task_stack(sys._getframe()))
+
+    executor = executor_of(divide)
+    executor._loaded[NUMBER] = work
+    executor.run(NUMBER, serializer.dump_call((), {}))
+    outcome, payload, line, text = executor.ignored_stop(stacks[0])
+    head, place, code, error = text.splitlines()
+    assert head == "Traceback (most recent call last):" and place.endswith(", in work") and "task_stack" in code
+    assert error == line == "scaler_client.nested.task_host.TaskStoppedError: the task ignored its stop"
+    assert outcome == Outcome.EXCEPTION and type(serializer.loads(payload)[0]) is TaskStoppedError
+    assert not task_stack(sys._getframe()), "no task runs here"
+    *_, text = executor.ignored_stop(task_stack(None))
+    assert text.splitlines()[1] == "  in a function that is not written in Python"
 
 
 def test_a_stop_while_the_function_is_loaded() -> None:

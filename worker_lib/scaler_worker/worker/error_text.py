@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from types import FrameType
 
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import retry_policy
@@ -16,7 +17,9 @@ TRACEBACK_BYTES = 4096
 
 _MAX_LINE_LENGTH = 300
 _LEFT_OUT = "  [{:>10,} lines are left out here]"
+_NO_CODE = "  in a function that is not written in Python\n"
 _OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+_EXECUTOR = os.path.join(os.path.dirname(__file__), "executor.py")
 
 
 def traceback_text(error: BaseException) -> str:
@@ -26,11 +29,39 @@ def traceback_text(error: BaseException) -> str:
         inner = inner.tb_next
     try:
         shown = traceback.TracebackException(type(error), error, inner, compact=True)
-        while isinstance(error, TaskStoppedError) and shown.stack and _is_own(shown.stack[-1].filename):
-            shown.stack.pop()
+        if isinstance(error, TaskStoppedError):
+            while shown.stack and _is_own(shown.stack[-1].filename):
+                shown.stack.pop()
+            if not shown.stack:
+                return _stopped_text([_NO_CODE], error)
         return "".join(shown.format())
     except Exception:  # attributes of an exception may raise errors too
         return "".join([*traceback.format_tb(inner), f"{describe_error(error)}\n"])
+
+
+def task_stack(frame: FrameType | None) -> traceback.StackSummary:
+    """Return where the task is whose thread executes this frame. Its text is made later, as that may read files.
+
+    Args:
+        frame: the frame; None: the thread executes none.
+    """
+    places = []
+    for place in traceback.walk_stack(frame):
+        file = place[0].f_code.co_filename
+        if not _is_own(file):
+            places.append(place)
+        elif file == _EXECUTOR:
+            return traceback.StackSummary.extract(reversed(places), lookup_lines=False)
+    return traceback.StackSummary()  # it executes no task
+
+
+def stack_text(stack: traceback.StackSummary, error: TaskStoppedError) -> str:
+    """The text of a traceback that ends in this stack with this error."""
+    return _stopped_text(stack.format() or [_NO_CODE], error)
+
+
+def _stopped_text(lines: list[str], error: TaskStoppedError) -> str:
+    return "".join(["Traceback (most recent call last):\n", *lines, f"{describe_error(error)}\n"])
 
 
 def bounded_traceback(text: str) -> str:

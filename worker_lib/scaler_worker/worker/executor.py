@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from traceback import StackSummary
 from typing import Any
 
 from scaler_client.errors import ScalerError
@@ -39,7 +40,14 @@ from scaler_worker.objects.cache import InputLostError
 from scaler_worker.objects.callable_copies import CallableCopies
 from scaler_worker.objects.host_storage import NoRoomError
 from scaler_worker.objects.immutable import is_immutable
-from scaler_worker.worker.error_text import bounded_traceback, describe_error, error_line, one_line, traceback_text
+from scaler_worker.worker.error_text import (
+    bounded_traceback,
+    describe_error,
+    error_line,
+    one_line,
+    stack_text,
+    traceback_text,
+)
 from scaler_worker.worker.exported_functions import ExportedCall, ExportedFunctions
 from scaler_worker.worker.forked_child import end_process
 
@@ -220,9 +228,16 @@ class Executor:
         plain = TaskStoppedError("the task was stopped")
         return Outcome.EXCEPTION.value, serializer.dump_exception(plain, traceback_text(error))
 
-    def ignored_stop(self) -> tuple[int, Payload]:
-        """The outcome and payload of a task that was stopped, but has returned a value."""
-        return self.stopped(TaskStoppedError("the task ignored its stop"))
+    def ignored_stop(self, stack: StackSummary) -> tuple[int, Payload, str, str]:
+        """The outcome, payload, error line and traceback of a task that was stopped, but has returned a value.
+
+        Args:
+            stack: where the task was when it was stopped.
+        """
+        error = TaskStoppedError("the task ignored its stop")
+        text = stack_text(stack, error)
+        payload = serializer.dump_exception(error, text)
+        return Outcome.EXCEPTION.value, payload, error_line(error), bounded_traceback(text)
 
     def name_of(self, number: int) -> str:
         function = self._sent.get(number)

@@ -6,13 +6,16 @@ A stop sets the wakeup. The run loop sees it as soon as `session.running` is emp
 from __future__ import annotations
 
 import logging
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from traceback import StackSummary
 
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.protocol.messages import TaskAttempt
 from scaler_worker.task_rows import attempt_of
+from scaler_worker.worker.error_text import task_stack
 from scaler_worker.worker.run_token import RunToken, Wakeup
 from scaler_worker.worker.session import WorkerSession
 
@@ -28,8 +31,9 @@ class Interruption(ABC):
         self._session = session
         self._token = token
         self._wakeup = wakeup
-        self._stopped: set[TaskAttempt] = set()
-        """Stopped tasks that run or are suspended. Each is interrupted once: its cleanup is not interrupted again."""
+        self._stopped: dict[TaskAttempt, StackSummary] = {}
+        """Stopped tasks that run or are suspended, with the place where each was. Each is interrupted once: its cleanup
+        is not interrupted again."""
         self._due: set[TaskAttempt] = set()
         """Stopped tasks in which the error was not raised yet, as far as is known."""
         self.is_process_damaged = False
@@ -40,12 +44,13 @@ class Interruption(ABC):
         for name in names:
             if name in self._stopped:
                 continue
-            self._stopped.add(name)
+            self._stopped[name] = StackSummary()
             self._due.add(name)
             # This sets the wakeup and then reads `running`; the run loop clears `running` and then reads the wakeup. So
             # if the task still runs here, the run loop comes to `finish`, and waits there for the connection's lock.
             self._wakeup.set()
             if self._is_running(name):
+                self._stopped[name] = task_stack(sys._current_frames().get(self._token.holder))
                 self._interrupt(self._token.holder)
             elif name not in self._session.suspended:
                 self._discard(name)
@@ -67,21 +72,22 @@ class Interruption(ABC):
         """Whether the task is stopped and the error was not raised in it yet."""
         return name in self._due
 
-    def finish(self, name: TaskAttempt) -> bool:
+    def finish(self, name: TaskAttempt) -> StackSummary | None:
         """Called by the thread that has finished this task. Nothing interrupts the task from now on. The connection's
         lock is held.
 
         Returns:
-            Whether the task was stopped. It has no value then, also if it has caught the error and returned one.
+            Where the task was when it was stopped; None: it was not stopped. A stopped task has no value, also if it
+            has caught the error and returned one.
         """
-        is_stopped = name in self._stopped
-        if is_stopped:
+        place = self._stopped.get(name)
+        if place is not None:
             self.clear_exception()
             if self._has_damaged_process():
                 self._mark_damaged(name)
             self._discard(name)
         self._stop_children(name)
-        return is_stopped
+        return place
 
     def raise_if_due(self, name: TaskAttempt) -> None:
         """Raise the error that was delayed while the task was suspended. The connection's lock is held.
@@ -91,6 +97,7 @@ class Interruption(ABC):
         """
         if name in self._due:
             self._due.discard(name)
+            self._stopped[name] = task_stack(sys._getframe())
             if self._is_in_import():
                 self._mark_damaged(name)
             raise TaskStoppedError(TEXT)
@@ -122,7 +129,7 @@ class Interruption(ABC):
             _log.info("task %d/%d was stopped in an import or with a lock held: this worker ends", *name[:2])
 
     def _discard(self, name: TaskAttempt) -> None:
-        self._stopped.discard(name)
+        self._stopped.pop(name, None)
         self._due.discard(name)
 
     def _is_running(self, *names: TaskAttempt) -> bool:

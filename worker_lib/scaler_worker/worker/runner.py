@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from traceback import StackSummary
 from typing import Any, Protocol
 
 from scaler_client.nested import task_host
@@ -81,8 +82,9 @@ class Execution(Protocol):
     def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
         """The outcome and payload of a task that was stopped while code of the worker ran."""
 
-    def ignored_stop(self) -> tuple[int, Payload]:
-        """The outcome and payload of a task that was stopped, but has returned a value."""
+    def ignored_stop(self, stack: StackSummary) -> tuple[int, Payload, str, str]:
+        """The outcome, payload, error line and traceback of a task that was stopped, but has returned a value. `stack`:
+        where it was when it was stopped."""
 
     def forget(self, number: int) -> None:
         """Drop a loaded function."""
@@ -284,10 +286,11 @@ class Runner:
                 session.running = None
                 is_woken = wakeup.is_set
                 if is_woken:
-                    suspended_ns, is_stopped = self._finish_special(row)
+                    suspended_ns, stopped_at = self._finish_special(row)
                     begun += suspended_ns
-                    if is_stopped and outcome in (_VALUE, _STORED):
-                        outcome, payload = self._execution.ignored_stop()
+                    if stopped_at is not None and outcome in (_VALUE, _STORED):
+                        outcome, payload, *failure = self._execution.ignored_stop(stopped_at)
+                        session.note_failure(attempt_of(row), *failure)
             except TaskStoppedError as error:
                 session.running = None
                 begun += self._finish_special(row)[0]
@@ -368,24 +371,25 @@ class Runner:
             self._task.profile = self._execution.new_profile()
         return self._slot.threads.now_ns()
 
-    def _finish_special(self, row: Row) -> tuple[int, bool]:
+    def _finish_special(self, row: Row) -> tuple[int, StackSummary | None]:
         """Clean up after a task that may have been stopped, suspended or profiled, or has children. End a process that
         it has forked.
 
         Returns:
-            The time for which the task was suspended, in nanoseconds, and whether it was stopped.
+            The time for which the task was suspended, in nanoseconds, and where it was when it was stopped; None: it
+            was not stopped.
         """
         if task_host.is_forked_by_task:
             # Before any lock is taken: a thread that held it is not in this process.
             end_process(self._execution.name_of(row[3]))
         name = attempt_of(row)
         with self._connection.lock:
-            is_stopped = self._slot.interruption.finish(name)
+            stopped_at = self._slot.interruption.finish(name)
             # The task is still there if a signal handler of its own has raised in the middle of `resume`.
             self._session.suspended.pop(name, None)
-        if is_stopped:
+        if stopped_at is not None:
             self._task.end_processes()
         suspended_ns, profile = self._task.end()
         if profile is not None:
             self._session.costs[name] = profile.cost()
-        return suspended_ns, is_stopped
+        return suspended_ns, stopped_at

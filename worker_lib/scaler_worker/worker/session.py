@@ -144,10 +144,13 @@ class WorkerSession:
     def report_failure(self, line: str, traceback: str = "") -> None:
         """Note why the running task has failed: one line, and the traceback."""
         if self.running is not None:
-            name = attempt_of(self.running)
-            self.errors[name] = line
-            if traceback:
-                self.tracebacks[name] = traceback
+            self.note_failure(attempt_of(self.running), line, traceback)
+
+    def note_failure(self, name: TaskAttempt, line: str, traceback: str) -> None:
+        """Note why a task has failed, which may have ended."""
+        self.errors[name] = line
+        if traceback:
+            self.tracebacks[name] = traceback
 
     def suspend(self) -> TaskAttempt:
         """Suspend the running task, which waits for its children: another task may begin."""

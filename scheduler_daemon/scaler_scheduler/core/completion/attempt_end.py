@@ -100,7 +100,7 @@ class AttemptEnd:
             text = time_limit_text(task)
             self.answer(task, effects.OUTCOME_TIMED_OUT, b"\n".join((text, traceback)) if traceback else text)
         else:
-            self.answer(task, effects.OUTCOME_CANCELLED, b"")
+            self.answer(task, effects.OUTCOME_CANCELLED, traceback)
 
     def answer(self, task: Task, outcome: int, payload: bytes) -> None:
         """Answer the client, and end the tasks that wait for this task."""

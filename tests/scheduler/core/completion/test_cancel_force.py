@@ -16,6 +16,7 @@ from tests.scheduler.core.harness import (
     W,
     joined,
     resolved,
+    results_event,
     running,
     submit_event,
 )
@@ -75,6 +76,17 @@ def test_a_running_task_is_stopped(core):
     core.wait(3 * GRACE_SECONDS)
     core.submit(C, [2])  # the worker is free again
     assert core.take_dispatched(W) == [(11, 2, 1)]
+
+
+def test_the_answer_says_where_the_task_was(core):
+    joined(core)
+    running(core)
+    core.cancel(C, 1, force=True)
+    assert core.take() == [STOP]
+    event = results_event(W, [ROW], outcome=EXCEPTION, body=b"stopped")
+    event.tracebacks = [b"Traceback (most recent call last):\n  here\n"]
+    core.feed(event)
+    assert core.take() == [resolved(1, outcome=CANCELLED, body=event.tracebacks[0])]
 
 
 def test_the_end_of_its_process_is_requested_until_it_has_ended(core):
