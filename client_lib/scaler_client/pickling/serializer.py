@@ -280,7 +280,7 @@ def _pickle_error(value: Any) -> Exception | None:
     try:
         cloudpickle_ext.dumps(value)
     except Exception as error:
-        return error
+        return error.with_traceback(None)  # its frames would lead to the caller's, which holds the error: a cycle
     return None
 
 

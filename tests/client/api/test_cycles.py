@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -52,6 +54,32 @@ def no_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+UNPICKLABLE: dict[str, Callable[[Client], Any]] = {
+    "argument": lambda client: client.submit(len, threading.Lock()),
+    "keyword": lambda client: client.submit(dict, a=[threading.Lock()]),
+    "function": lambda client: client.submit(functools.partial(len, threading.Lock())),
+    "item": lambda client: client.map(len, [([threading.Lock()],)] * 3),
+    "object": lambda client: client.send_object([threading.Lock()]),
+    "graph": lambda client: client.get({"a": (len, threading.Lock())}, ["a"]),
+}
+
+
+@pytest.mark.usefixtures("no_collection")
+@pytest.mark.parametrize("way", UNPICKLABLE)
+def test_the_error_of_an_unpicklable_value_is_freed(running_client: Client, way: str) -> None:
+    class Local:
+        """Lives as long as the frame of the program that made the call."""
+
+    def call() -> weakref.ref[Local]:
+        local = Local()
+        with pytest.raises(TypeError, match="can't be pickled"):
+            UNPICKLABLE[way](running_client)
+        return weakref.ref(local)
+
+    local = call()
+    wait_until(lambda: local() is None)
 
 
 def raised_by(call: Callable[[], Any]) -> weakref.ref[Failure]:
