@@ -9,7 +9,7 @@ import asyncio
 import functools
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cloudpickle
@@ -34,6 +34,14 @@ class Model:
 
     def __call__(self, part: list[int]) -> int:
         return self.partial_fit(part).rows
+
+    @functools.singledispatchmethod
+    def dispatched(self, part: list[int]) -> int:
+        return self(part)
+
+    @property
+    def by_property(self) -> Callable[[list[int]], int]:
+        return lambda part: self(part)
 
 
 def rows_after(model: Model, part: list[int]) -> int:
@@ -92,6 +100,47 @@ def test_callables_of_submit(client: Client) -> None:
     assert len({client.submit(draw, 0, 1).result() for _ in range(TIMES)}) == 1
     fn = functools.partial(push, [])
     assert [client.submit(fn, each).result() for each in range(TIMES)] == [[each] for each in range(TIMES)]
+
+
+@pytest.mark.parametrize("way", ["singledispatchmethod", "property", "closure", "default"])
+def test_functions_that_hold_a_model(client: Client, way: str, tmp_path: Any) -> None:
+    model = Model()
+    fns: dict[str, Callable[..., int]] = {
+        "singledispatchmethod": model.dispatched,
+        "property": model.by_property,
+        "closure": lambda part: model(part),
+        "default": lambda part, own=model: own(part),
+    }
+    fn, part = fns[way], [0] * 20
+    assert [client.submit(fn, part).result() for _ in range(TIMES)] == [20] * TIMES
+    assert client.map(fn, [(part,)] * 50) == [20] * 50
+    with client.executor() as executor:
+        assert list(executor.map(fn, [part] * 50)) == [20] * 50
+    assert [client.options(keep=True).submit(fn, part).result() for _ in range(TIMES)] == [20] * TIMES
+    graph = {f"rows {number}": (fn, part) for number in range(TIMES)}
+    assert set(client.get(graph, list(graph)).values()) == {20}
+    path = tmp_path / "runs"
+
+    def fail_once(part: list[int]) -> int:
+        rows = fn(part)
+        with path.open("a") as file:
+            print(rows, file=file)
+        if len(path.read_text().split()) < 2:
+            raise KeyError(rows)
+        return rows
+
+    assert client.options(retry_on=KeyError).submit(fail_once, part).result() == 20
+    assert path.read_text().split() == ["20", "20"]
+
+
+def test_a_client_in_a_closure_is_loaded_once(client: Client) -> None:
+    seen: list[int] = []
+
+    def call(item: int) -> tuple[int, int]:
+        seen.append(client.submit(abs, item).result())
+        return id(client), len(seen)
+
+    assert len({client.submit(call, -1).result() for _ in range(TIMES)}) == 1
 
 
 def test_callables_of_map_executors_kept_results_and_graphs(client: Client) -> None:

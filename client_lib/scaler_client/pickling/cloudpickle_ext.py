@@ -243,7 +243,7 @@ def _without_functions(*_: Any, **__: Any) -> Any:
     raise RuntimeError("a generic function was called while it was unpickled")
 
 
-_GENERIC_CODE = _without_functions.__code__  # type: ignore[attr-defined]
+GENERIC_CODE = _without_functions.__code__  # type: ignore[attr-defined]
 """The code of what `functools.singledispatch` returns, the same for all."""
 
 
@@ -335,7 +335,7 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         return exception_state.reduced_value(value) if isinstance(value, BaseException) else NotImplemented
 
     def _dynamic_function_reduce(self, function: Any) -> Any:
-        if function.__code__ is _GENERIC_CODE:
+        if function.__code__ is GENERIC_CODE:
             return _reduce_generic(function)
         return super()._dynamic_function_reduce(function)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import operator
 import pickle
 import random
@@ -89,6 +90,110 @@ class Heavy:
         return "done"
 
 
+class Methods:
+    """Its callables are functions that hold the object in their closures."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def plain(self, _item: Any = None) -> int:
+        self.calls += 1
+        return self.calls
+
+    @functools.singledispatchmethod
+    def dispatched(self, _item: Any) -> int:
+        return self.plain()
+
+    @property
+    def by_property(self) -> Callable[[Any], int]:
+        return lambda item: self.plain(item)
+
+    def __getattr__(self, name: str) -> Callable[[Any], int]:
+        if name != "by_getattr":
+            raise AttributeError(name)
+        return lambda item: self.plain(item)
+
+
+def closure(state: Any) -> Callable[[Any], int]:
+    def add(item: Any) -> int:
+        state.append(item)
+        return len(state)
+
+    return add
+
+
+def nonlocal_counter() -> Callable[[], int]:
+    count = 0
+
+    def call() -> int:
+        def inner() -> int:
+            nonlocal count
+            count += 1
+            return count
+
+        return inner()
+
+    return call
+
+
+def counted(fn: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(fn)
+    def wrapper(*args: Any) -> int:
+        wrapper.calls += 1  # type: ignore[attr-defined]
+        fn(*args)
+        return wrapper.calls  # type: ignore[attr-defined, no-any-return]
+
+    wrapper.calls = 0  # type: ignore[attr-defined]
+    return wrapper
+
+
+def recursive() -> Callable[[int], int]:
+    seen: list[int] = []
+
+    def call(item: int) -> int:
+        seen.append(item)
+        return len(seen) if item == 0 else call(item - 1)
+
+    return call
+
+
+def decorated(fn: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(fn)
+    def wrapper(*args: Any) -> Any:
+        return fn(*args)
+
+    return wrapper
+
+
+def of_main(fn: Any) -> Any:
+    """The function, as if it were of `__main__`: it travels by value, with globals of its own."""
+    fn.__module__ = "__main__"
+    return fn
+
+
+def by_default(item: Any, seen: list[Any] = [], *, others: list[Any] = []) -> int:  # noqa: B006
+    seen.append(item)
+    others.append(item)
+    return len(seen) + len(others)
+
+
+def of_module(item: Any, seen: list[Any] = []) -> None:  # noqa: B006
+    seen.append(item)
+
+
+METHODS, ONE_WAY = Methods(), OneWay()
+CALLS: list[int] = []
+
+
+def by_global(seen: list[Any]) -> Callable[[Any], tuple[int, int]]:
+    def call(item: Any) -> tuple[int, int]:
+        seen.append(item)
+        CALLS.append(item)
+        return len(seen), len(CALLS)
+
+    return call
+
+
 def run(fn: Callable[..., Any], *calls: tuple[Any, ...]) -> list[Any]:
     """The values of calls of one function in one worker."""
     payload = cloudpickle_ext.dumps(fn)
@@ -112,11 +217,63 @@ def run(fn: Callable[..., Any], *calls: tuple[Any, ...]) -> list[Any]:
         (OneWay().add, [(1,)] * 4, [1] * 4),
         ({"a": 1}.setdefault, [("b", 1), ("b", 2), ("b", 3)], [1, 2, 3]),
         (iter([1, 2, 3]).__next__, [()] * 3, [1] * 3),
+        (Methods().dispatched, [(1,)] * 4, [1] * 4),
+        (Methods().by_property, [(1,)] * 4, [1] * 4),
+        (Methods().by_getattr, [(1,)] * 4, [1] * 4),
+        (closure([]), [(1,)] * 4, [1] * 4),
+        (functools.partial(closure([])), [(1,)] * 4, [1] * 4),
+        (decorated(decorated(closure([]))), [(1,)] * 4, [1] * 4),
+        (nonlocal_counter(), [()] * 4, [1] * 4),
+        (counted(len), [("a",)] * 4, [1] * 4),
+        (recursive(), [(2,)] * 4, [3] * 4),
+        (of_main(by_default), [(1,)] * 4, [2] * 4),
+        (lambda item, model=METHODS: model.plain(item), [(1,)] * 4, [1] * 4),
+        (lambda item, one_way=ONE_WAY: one_way.add(item), [(1,)] * 4, [1] * 4),
     ],
-    ids=["method", "object", "list", "partial", "nested-partial", "one-way", "dict", "iterator"],
+    ids=[
+        "method",
+        "object",
+        "list",
+        "partial",
+        "nested-partial",
+        "one-way",
+        "dict",
+        "iterator",
+        "singledispatchmethod",
+        "property",
+        "getattr",
+        "closure",
+        "partial-of-closure",
+        "decorated",
+        "nonlocal",
+        "attribute",
+        "recursive",
+        "defaults",
+        "default-object",
+        "default-one-way",
+    ],
 )
 def test_each_call_gets_the_state_that_was_sent(fn: Any, calls: list[Any], expected: list[Any]) -> None:
     assert run(fn, *calls) == expected
+
+
+def test_copies_of_a_function_share_its_globals() -> None:
+    assert run(of_main(by_global([])), (1,), (2,), (3,)) == [(1, 1), (1, 2), (1, 3)]
+
+
+def test_a_copy_of_a_function_looks_like_it() -> None:
+    def text(self: Any) -> tuple[Any, ...]:
+        return self.__name__, self.__qualname__, self.__module__, self.__doc__, self.__annotations__, vars(self)
+
+    @counted
+    def documented(_item: int) -> None:
+        """A text."""
+
+    documented.calls = 3  # type: ignore[attr-defined]
+    fn = functools.partial(lambda each: text(each), documented)
+    first, second = run(fn, (), ())
+    assert first[:5] == second[:5] == text(documented)[:5]
+    assert second[5]["calls"] == 3 and second[5]["__wrapped__"].__name__ == "documented"
 
 
 def test_a_seeded_generator_draws_the_same_numbers_in_each_call() -> None:
@@ -173,7 +330,9 @@ def test_a_large_immutable_part_of_a_callable_with_state_is_loaded_once() -> Non
         len, print, str, dict, str.upper, "a,b".split, int.from_bytes, dict.fromkeys, operator.itemgetter(1, "a"),
         operator.attrgetter("a.b"), operator.methodcaller("pop", 1, key="a"), append_to, lambda value: value,
         functools.partial(append_to, (1, "a", b"b")), functools.partial(pow, 2, mod=5), functools.lru_cache(append_to),
-        RetryingFunction(len, (OSError,)), random.SystemRandom.random, Failing,
+        RetryingFunction(len, (OSError,)), random.SystemRandom.random, Failing, decorated(len), of_module,
+        closure(len), closure((1, "a", Failing)), closure(logging.getLogger("a")), decorated(decorated(print)),
+        functools.singledispatch(lambda value: value), closure(closure(threading)), closure(None),
     ],
     ids=lambda fn: type(fn).__name__,
 )  # fmt: skip
@@ -186,7 +345,9 @@ def test_callables_without_state_are_kept(fn: Any) -> None:
     [
         [1].pop, {}.get, functools.partial(append_to, []), functools.partial(append_to, ([],)), own(1), own(1).add,
         functools.partial(print, file=own(1)), operator.methodcaller("pop", [1]), RetryingFunction([1].pop, (OSError,)),
-        random.Random(1).random,
+        random.Random(1).random, closure([]), closure(closure({})), Methods().dispatched, Methods().by_property,
+        nonlocal_counter(), counted(len), recursive(), functools.partial(closure([])), closure((1, [])),
+        RetryingFunction(closure([]), (OSError,)), lambda value, seen=[]: seen,
     ],
     ids=lambda fn: type(fn).__name__,
 )  # fmt: skip

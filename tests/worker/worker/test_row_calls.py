@@ -60,12 +60,13 @@ def test_the_first_failure_ends_the_row() -> None:
     assert isinstance(row.error, ZeroDivisionError) and row.failures == ["ZeroDivisionError: division by zero"]
 
 
-def test_a_result_that_changes_later_comes_back_as_it_was() -> None:
-    kept: list[int] = []
+KEPT: list[int] = []
 
+
+def test_a_result_that_changes_later_comes_back_as_it_was() -> None:
     def collect(number: int) -> Any:
-        kept.append(number)
-        return kept if number > 1 else number
+        KEPT.append(number)
+        return KEPT if number > 1 else number
 
     assert Row(collect, [(number,) for number in range(4)]).values == [0, 1, [0, 1, 2], [0, 1, 2, 3]]
 

@@ -1,12 +1,14 @@
 """A copy of a callable for each call, if the callable has state.
 
-A call may change the callable itself: a bound method changes its object, a partial may hold a list. So each call gets a
-copy of what the client has sent. Functions, classes and modules are shared. They are loaded once, also if they travel
-by value: a copy of an object of `__main__` costs about as much as the object's attributes.
+A call may change the callable itself: a bound method changes its object, a partial or a closure may hold a list. So
+each call gets a copy of what the client has sent. Functions without state, classes and modules are shared. They are
+loaded once, also if they travel by value: a copy of an object of `__main__` costs about as much as the object's
+attributes. A copy of a function with state has its own closure and defaults, and shares its code and its globals.
 """
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 import types
@@ -16,7 +18,7 @@ from typing import Any
 from scaler_client.pickling import cloudpickle_ext
 from scaler_client.pickling.retry_policy import RetryingFunction, RetryOn
 from scaler_client.protocol.messages import Payload
-from scaler_worker.objects.immutable import CODE, is_immutable
+from scaler_worker.objects.immutable import LOADED_ONCE, cell_contents, is_immutable
 
 _SHARED_BYTES = 1024
 """Text and bytes of at least this length are shared by the copies."""
@@ -34,6 +36,10 @@ class CallableCopies:
         self._first: Callable[..., Any] | None = first
         self._payload = payload
         self._template: _Template | None = None
+        if _is_made_of_function(first):
+            # All copies share the globals that were loaded with the first one, so it must not be called before.
+            self._template = _template_of(first)
+            self._first = None if self._template is not None else first
         self.retry_on: RetryOn = first.retry_on if type(first) is RetryingFunction else ()
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -45,7 +51,7 @@ class CallableCopies:
             return copy
         if self._template is None:
             # Not before the second call: many callables with state are sent for a single call.
-            self._template = _template_of(self._payload)
+            self._template = _template_of(pickle.loads(self._payload)) or _Template(self._payload, [])
         fresh: Callable[..., Any] = self._template.copy()
         return fresh
 
@@ -64,19 +70,54 @@ class _Template:
             return _Unpickler(file, self._parts).load()
 
 
-def _template_of(payload: Payload) -> _Template:
-    """Return the template of a pickled callable.
+def _template_of(pristine: Any) -> _Template | None:
+    """Return the template of a callable that was not called yet.
 
-    An object that can't be pickled on the worker has no template: its copies are made of what the client has sent.
+    Returns:
+        None: it can't be pickled on the worker. Its copies are made of what the client has sent.
     """
-    pristine = pickle.loads(payload)
     try:
         with io.BytesIO() as file:
             pickler = _Pickler(file)
             pickler.dump(pristine)
             return _Template(file.getvalue(), pickler.parts)
     except Exception:
-        return _Template(payload, [])
+        return None
+
+
+def _is_made_of_function(value: Any) -> bool:
+    while isinstance(value, (functools.partial, RetryingFunction)):
+        value = value.func if isinstance(value, functools.partial) else value.fn
+    return type(value) is types.FunctionType
+
+
+class _Pristine:
+    """A function whose state is copied. The copies take everything else from it."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.function = function
+
+
+def _reduce_function(function: types.FunctionType) -> Any:
+    # The state is no argument of the maker: it may refer to the function.
+    state = function.__defaults__, function.__kwdefaults__, function.__dict__, cell_contents(function)
+    return _copy_function, (_Pristine(function),), state, None, None, _set_state
+
+
+def _copy_function(pristine: _Pristine) -> types.FunctionType:
+    function = pristine.function
+    cells = tuple(types.CellType() for _ in function.__closure__ or ())
+    copy = types.FunctionType(function.__code__, function.__globals__, function.__name__, None, cells)
+    functools.update_wrapper(copy, function, updated=())
+    return copy
+
+
+def _set_state(function: types.FunctionType, state: tuple[Any, Any, dict[str, Any], dict[int, Any]]) -> None:
+    function.__defaults__, function.__kwdefaults__, attributes, contents = state
+    function.__dict__.clear()
+    function.__dict__.update(attributes)
+    for position, value in contents.items():
+        function.__closure__[position].cell_contents = value  # type: ignore[index]
 
 
 class _Pickler(cloudpickle_ext.Pickler):
@@ -86,6 +127,11 @@ class _Pickler(cloudpickle_ext.Pickler):
         super().__init__(file, protocol=cloudpickle_ext.PROTOCOL)
         self.parts: list[Any] = []
         self._positions: dict[int, int] = {}
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is types.FunctionType:
+            return _reduce_function(value)
+        return super().reducer_override(value)
 
     def persistent_id(self, value: Any) -> int | None:
         if not _is_shared(value):
@@ -110,4 +156,6 @@ def _is_shared(value: Any) -> bool:
     kind = type(value)
     if kind is str or kind is bytes:
         return len(value) >= _SHARED_BYTES
-    return isinstance(value, CODE) or (kind is types.BuiltinFunctionType and is_immutable(value.__self__))
+    if kind is types.FunctionType or kind is types.BuiltinFunctionType:
+        return is_immutable(value)
+    return kind is _Pristine or isinstance(value, LOADED_ONCE)
