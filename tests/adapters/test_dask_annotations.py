@@ -11,6 +11,7 @@ from typing import Any
 import cloudpickle
 import dask
 import dask.array as da
+import dask.bag
 import pytest
 from dask.highlevelgraph import HighLevelGraph
 
@@ -116,6 +117,42 @@ def test_retries_after_exceptions(client: Client, tmp_path: Path, annotations: A
         with pytest.raises(KeyError):
             value.compute(scheduler=view.dask_get)
     assert len(list(tmp_path.iterdir())) == runs
+
+
+@pytest.mark.parametrize(
+    ("keywords", "runs"),
+    [({"retries": 5}, 3), ({"retries": 1, "num_workers": 2}, 2), ({"retries": 5, "retry_on": OSError}, 1), ({}, 1)],
+)
+def test_retries_as_a_keyword_of_compute(client: Client, tmp_path: Path, keywords: Any, runs: int) -> None:
+    value = dask.delayed(fail_twice)(tmp_path)
+    if runs == 3:
+        assert value.compute(scheduler=client.dask_get, **keywords) == 2
+    else:
+        with pytest.raises(KeyError):
+            value.compute(scheduler=client.dask_get, **keywords)
+    assert len(list(tmp_path.iterdir())) == runs
+
+
+def test_an_annotation_goes_before_a_keyword(client: Client, tmp_path: Path) -> None:
+    with dask.annotate(retries=0), pytest.raises(KeyError):
+        dask.delayed(fail_twice)(tmp_path).compute(scheduler=client.dask_get, retries=5)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_bag_keeps_its_annotations_without_optimization(client: Client, tmp_path: Path) -> None:
+    with dask.annotate(retries=5):
+        bag = dask.bag.from_sequence([tmp_path]).map(fail_twice)
+    assert bag.compute(scheduler=client.dask_get, optimize_graph=False) == [2]
+
+
+def test_an_unknown_keyword_is_logged_once(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        value = dask.delayed(abs)(-1).compute(scheduler=client.dask_get, retrys_=3, num_workers=2, pool=None)
+        assert value == 1
+    assert [record.getMessage() for record in caplog.records if "keyword" in record.getMessage()] == [
+        "dask's keyword 'retrys_' has no effect; supported keywords: capabilities, cpus, limit, priority, "
+        "resources, retries, retry_on, timeout"
+    ]
 
 
 def test_an_annotation_without_effect_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -252,24 +252,26 @@ class Client(DataApi):
         task = self._current_task()
         self._io_thread.clear(None if task is None else task.name, on_done)
 
-    def dask_get(self, dsk: Any, keys: Any, **_options: Any) -> Any:
+    def dask_get(self, dsk: Any, keys: Any, **keywords: Any) -> Any:
         """Run a dask graph on the workers. Pass this method to dask as its scheduler.
 
         Each node is one task; a chain of nodes is one task. Values between tasks go from worker to worker. The workers
-        need dask too. Options for dask's own schedulers, such as `num_workers`, are ignored. dask's annotations
-        `capabilities`, `cpus`, `limit`, `priority`, `resources`, `retries`, `retry_on` and `timeout` are options of
-        their nodes. dask's locks hold in the whole cluster.
+        need dask too. dask's annotations `capabilities`, `cpus`, `limit`, `priority`, `resources`, `retries`,
+        `retry_on` and `timeout` are options of their nodes. dask's locks hold in the whole cluster.
 
         Args:
             dsk: a dask graph, or the expression of a collection.
             keys: a key of the graph, or a list of keys, nested to any depth.
+            keywords: the same names as of annotations, for all nodes without such an annotation, as in
+                `compute(retries=5)`. Options of dask's own schedulers, such as `num_workers`, are ignored. Other
+                keywords have no effect, and are logged once.
 
         Returns:
             The value of the key; for a list of keys a tuple of values, nested like the list.
 
         Raises:
             ImportError: dask is not installed, or older than 2024.12.
-            TypeError: `dsk` is no dask graph, a node cannot be pickled, or an annotation has a wrong type.
+            TypeError: `dsk` is no dask graph, a node cannot be pickled, or an annotation or keyword has a wrong type.
             KeyError: a requested key is not in the graph.
             ValueError: a key that another node needs is not in the graph (the text names both), or an annotation is
                 out of range.
@@ -286,7 +288,7 @@ class Client(DataApi):
         """
         from ..graphs.dask import dask_get  # not at the top: dask is an extra
 
-        return dask_get(self, dsk, keys)
+        return dask_get(self, dsk, keys, **keywords)
 
     def disconnect(self) -> None:
         """Leave the scheduler, and cancel all tasks that are not done. A second call does nothing.

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ..commands.install_hints import install_hint
 from ..futures.kept_results import KeptFuture, fetch_values
-from .dask_annotations import Options, OptionsClient, run_groups
+from .dask_annotations import Options, OptionsClient, options_of_keywords, run_groups
 from .dask_locks import find_locks
 from .nodes import RESULT_FUTURES
 
@@ -62,13 +62,14 @@ class PlainGraph:
         return [key for key in self.calls if key in wanted]
 
 
-def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
+def dask_get(client: GraphClient, dsk: Any, keys: Any, **keywords: Any) -> Any:
     """Run a dask graph; see `Client.dask_get`. dask calls such a function the `get` of a scheduler."""
     try:
         import dask._task_spec  # noqa: F401  # not at the top: dask is an extra
     except ImportError as error:
         raise ImportError(f"dask_get needs dask 2024.12 or newer: {install_hint('dask')}") from error
-    client = client.options(shared_inputs=True)  # dask's rule: tasks do not change their inputs
+    # dask's rule: tasks do not change their inputs.
+    client = client.options(shared_inputs=True, **options_of_keywords(keywords))
     options = Options(dsk, client._options.limits)
     graph = plain_graph(dsk, set(flatten_keys(keys)), options)
     nodes = _client_graph(client, graph)

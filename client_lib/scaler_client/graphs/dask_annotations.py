@@ -16,9 +16,15 @@ from .dask_locks import LockedNodes
 OPTIONS = ("capabilities", "cpus", "limit", "priority", "resources", "retries", "retry_on", "timeout")
 """The annotations that are options of `Client.options`. All others, such as `workers`, have no effect."""
 
+LOCAL_OPTIONS = frozenset({
+    "cache", "callbacks", "chunksize", "dumps", "func_dumps", "func_loads", "get_id", "initializer", "loads",
+    "num_workers", "optimize_graph", "pack_exception", "pool", "raise_exception", "rerun_exceptions_locally",
+})  # fmt: skip
+"""The keywords of dask's own schedulers. They say how these run a graph, and have no meaning here."""
+
 _log = logging.getLogger(__name__)
 _ignored: set[str] = set()
-"""The annotations without effect that this process has logged."""
+"""The annotations and keywords without effect that this process has logged."""
 
 
 class OptionsClient(Protocol):
@@ -57,12 +63,10 @@ class Options:
                     # dask calls an annotation that is callable with each key: a class has become an instance.
                     given = type(value) if name == "retry_on" and isinstance(value, BaseException) else value
                     self._by_key.setdefault(key, {})[name] = given
-            elif name not in _ignored:
-                _ignored.add(name)
-                _log.warning("dask's annotation %r has no effect; supported annotations: %s", name, ", ".join(OPTIONS))
+            else:
+                _warn_once("annotation", name)
         for options in self._by_key.values():
-            if options.get("retries") is not None and options.get("retry_on") is None:
-                options["retry_on"] = Exception  # as dask means it: after any exception
+            _complete(options)
 
     def add_locks(self, locked: LockedNodes) -> None:
         """Add the limits of dask's locks to the nodes that hold them."""
@@ -80,6 +84,26 @@ class Options:
     def of(self, key: Hashable) -> dict[str, Any]:
         """Return the options of a node."""
         return self._by_key.get(key, {})
+
+
+def options_of_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of all nodes, from the keywords of `compute`. They mean what annotations mean."""
+    for name in keywords.keys() - LOCAL_OPTIONS - {*OPTIONS}:
+        _warn_once("keyword", name)
+    options = {name: keywords[name] for name in OPTIONS if name in keywords}
+    _complete(options)
+    return options
+
+
+def _complete(options: dict[str, Any]) -> None:
+    if options.get("retries") is not None and options.get("retry_on") is None:
+        options["retry_on"] = Exception  # as dask means it: after any exception
+
+
+def _warn_once(kind: str, name: str) -> None:
+    if name not in _ignored:
+        _ignored.add(name)
+        _log.warning("dask's %s %r has no effect; supported %ss: %s", kind, name, kind, ", ".join(OPTIONS))
 
 
 def run_groups(
