@@ -2,9 +2,10 @@
 
 cloudpickle pickles functions and classes of `__main__` by value, because workers cannot import them. But it pickles
 these by name in any case, and no worker finds them: a function with `functools.lru_cache`, `NewType`, `ParamSpec`,
-`TypeVarTuple`, `type` statements. It cannot pickle generic functions (`singledispatch`), weak references, functions
-that a context manager decorates and, before Python 3.12, `cached_property`. A class with `__slots__` loses them. Since
-version 3.1.3 it also leaves out the source file's name, without which a traceback shows no lines of the source.
+`TypeVarTuple`, `type` statements, and what typing_extensions has in their place. It cannot pickle generic functions
+(`singledispatch`), weak references, functions that a context manager decorates and, before Python 3.12,
+`cached_property`. A class with `__slots__` loses them. Since version 3.1.3 it also leaves out the source file's name,
+without which a traceback shows no lines of the source.
 
 It makes a class as a `class` statement does, which calls `__init_subclass__` and the metaclass without their keywords.
 And when an object comes back, it overwrites the attributes of the program's own class. Here neither happens.
@@ -113,23 +114,32 @@ def _is_named(value: Any) -> bool:
 
 
 def _reduce_type(value: Any) -> Any:
-    """Reduce a NewType, a ParamSpec or a TypeVarTuple. In one process, the same one is loaded only once."""
+    """Reduce a NewType, a ParamSpec, a TypeVarTuple or a TypeVar, or the TypeAliasType of typing_extensions.
+
+    In one process, the same one is loaded only once.
+    """
     if _is_named(value):
         return getattr, (sys.modules[value.__module__], value.__name__)
-    parts: tuple[Any, ...] = getattr(value, "__constraints__", ())
-    if isinstance(value, typing.NewType):
+    kind, parts = type(value), getattr(value, "__constraints__", ())
+    if hasattr(value, "__supertype__"):
         arguments: dict[str, Any] = {"tp": value.__supertype__}
+    elif hasattr(value, "__value__"):
+        arguments = {"value": value.__value__, "type_params": value.__type_params__}
     else:
+        extensions = sys.modules.get("typing_extensions")
+        if hasattr(value, "__default__") and not hasattr(kind, "__default__"):
+            kind = getattr(extensions, kind.__name__)  # it has made an object of typing's class
+        no_defaults = [getattr(module, "NoDefault", None) for module in (typing, extensions)]
         names = "bound", "covariant", "contravariant", "default", "infer_variance"
         found = ((name, getattr(value, f"__{name}__", None)) for name in names)
-        arguments = {name: each for name, each in found if each and each is not getattr(typing, "NoDefault", None)}
+        arguments = {name: each for name, each in found if each and not any(each is no for no in no_defaults)}
     tracker = cloudpickle.cloudpickle._get_or_create_tracker_id(value)
-    return _make_type, (type(value), (value.__name__, *parts), arguments, value.__module__, tracker)
+    return _make_type, (kind, (value.__name__, *parts), arguments, value.__module__, tracker)
 
 
 def _make_type(kind: type, parts: tuple[Any, ...], arguments: dict[str, Any], module: str, tracker: str) -> Any:
     made: Any = kind(*parts, **arguments)
-    made.__module__ = module
+    object.__setattr__(made, "__module__", module)  # a TypeAliasType of typing_extensions refuses to be changed
     return cloudpickle.cloudpickle._lookup_class_or_track(tracker, made)
 
 
@@ -155,11 +165,17 @@ def _make_alias(name: str, module: str, holder: list[Any]) -> Any:
     return names[name]
 
 
-_TYPES = tuple(
-    kind
-    for name in ("NewType", "ParamSpec", "TypeVar", "TypeVarTuple")
-    if isinstance(kind := getattr(typing, name, None), type)
-)
+_NAMES = ("NewType", "ParamSpec", "TypeVar", "TypeVarTuple")
+_TYPES = tuple(kind for name in _NAMES if isinstance(kind := getattr(typing, name, None), type))
+
+
+class _Reducers(ChainMap[Any, Any]):
+    """The reducers by type. Types of typing_extensions are found by name, because it is not imported here."""
+
+    def __missing__(self, kind: Any) -> Any:
+        if kind.__module__ == "typing_extensions" and kind.__name__ in (*_NAMES, "TypeAliasType"):
+            return _reduce_type
+        raise KeyError(kind)
 
 
 def _reduce_cached_property(value: Any) -> Any:
@@ -309,7 +325,7 @@ def _reduce_context_manager(manager: Any) -> Any:
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """cloudpickle's pickler with support for more kinds of values, and with the names of source files."""
 
-    dispatch_table = ChainMap(
+    dispatch_table = _Reducers(
         {
             **_tables[0],
             CachedFunction: _reduce_cached,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -118,7 +117,7 @@ _reducers: dict[type, Callable[[Any], Any]] = {}
 
 
 class _Pickler(Pickler):
-    dispatch_table = ChainMap(_reducers, *Pickler.dispatch_table.maps)
+    dispatch_table = Pickler.dispatch_table.new_child(_reducers)
 
 
 def _reduced_array(array: Any) -> Any:

@@ -267,6 +267,31 @@ if sys.version_info >= (3, 11):
         return len(values)
 
     CALLS["typevartuple"] = lambda: (many(1, 2), Ts.__name__)
+try:
+    import typing_extensions as te
+except ImportError:
+    pass
+else:
+    A, B, C = te.ParamSpec("A"), te.TypeVarTuple("B"), te.TypeVar("C", bound=int)
+    E, F = te.TypeVar("E", default=int), te.ParamSpec("F", default=[int])
+    Number, Count = te.NewType("Number", int), te.TypeAliasType("Count", "int")
+    Several = te.TypeAliasType("Several", typing.List[C], type_params=(C,))
+
+    def call_extended(fn: Callable[A, C], *args: A.args, **kwargs: A.kwargs) -> C:
+        return fn(*args, **kwargs)
+
+    def many_extended(*values: te.Unpack[B]) -> Number:
+        return Number(len(values))
+
+    def counted(value: Several[int], default: E = 0) -> Count:
+        return value[0]
+
+    CALLS["extensions"] = lambda: (
+        call_extended(pow, 2, 3), many_extended(1, 2), counted([1]),
+        typing.get_type_hints(many_extended)["return"] is Number, counted.__annotations__["return"] is Count,
+        [each.__name__ for each in (A, B, C, E, F, Number, Count, Several)], C.__bound__, E.__default__, F.__default__,
+        Count.__value__, Several.__type_params__ == (C,), Count.__module__, str(call_extended.__annotations__),
+    )
 if sys.version_info >= (3, 12):
     exec("""
 type Json = dict[str, Json] | list[Json] | int
