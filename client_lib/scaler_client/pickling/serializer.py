@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from types import BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ..environments.module_versions import program
@@ -294,6 +294,8 @@ def _parts(value: Any) -> Iterator[Part]:
         yield _class_part("metaclass", type(value))
     elif isinstance(value, cloudpickle_ext.CachedFunction):
         yield "the cached function", value.__wrapped__  # type: ignore[attr-defined]
+    elif isinstance(value, ModuleType):
+        yield from ((f"attribute {name!r}", part) for name, part in vars(value).items() if name != "__builtins__")
     elif isinstance(value, (MethodType, BuiltinMethodType)):
         yield "the object of the method", value.__self__
     elif isinstance(value, functools.partial):

@@ -243,6 +243,13 @@ def test_the_way_leads_through_base_classes_and_metaclasses() -> None:
         serializer.dump_call((space["Made"],), {})
 
 
+def test_the_way_leads_into_a_module_that_the_program_has_made() -> None:
+    module = types.ModuleType("made")
+    module.settings = {"lock": LOCK}  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match=r"\(it is item 'lock' of attribute 'settings' of item 0\)"):
+        serializer.dump_call(([module],), {})
+
+
 def test_values_that_contain_themselves_have_a_way_that_ends() -> None:
     value: list[Any] = [1]
     value += [value, {"self": value, "lock": LOCK}]
