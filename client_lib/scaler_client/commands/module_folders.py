@@ -45,6 +45,12 @@ def add(folders: Iterable[str]) -> None:
             _added[folder] = None
 
 
+def add_late(folders: Iterable[str]) -> None:
+    """Do so in a worker of a local cluster. Other workers never search the folders of a program."""
+    if _folders:
+        add(folders)
+
+
 def search_path() -> list[str]:
     """Return `sys.path` without entries that are no strings. Imports ignore those, but importlib.metadata fails."""
     return [folder for folder in sys.path if isinstance(folder, str)]

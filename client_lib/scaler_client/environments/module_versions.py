@@ -275,13 +275,13 @@ def take_versions(versions: Versions, others: Versions = (), folders: Sequence[s
     Args:
         versions: of the modules that a function needs.
         others: of modules that its program has loaded again. They are left as they are if that fails.
-        folders: search modules there too.
+        folders: in a local cluster, search modules there too.
 
     Raises:
         ImportError: the file of a module that the function needs is another version here.
     """
     with _lock:
-        module_folders.add(folders)
+        module_folders.add_late(folders)
         is_old = False
         for each in versions:
             is_old = _take(*each, is_old) or is_old

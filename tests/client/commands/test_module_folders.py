@@ -58,3 +58,14 @@ def test_folders_that_a_program_adds_later(monkeypatch: pytest.MonkeyPatch, tmp_
     module_folders.add(late)
     assert sys.path == ["/first", str(tmp_path)]
     assert module_folders.late() == (str(tmp_path),)  # for child tasks
+
+
+def test_only_workers_of_a_local_cluster_search_late_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(module_folders, "_folders", [])
+    monkeypatch.setattr(module_folders, "_added", {})
+    module_folders.add_late([str(tmp_path)])
+    assert str(tmp_path) not in sys.path
+    monkeypatch.setattr(module_folders, "_folders", ["/program"])
+    module_folders.add_late([str(tmp_path)])
+    assert sys.path[-1] == str(tmp_path)
