@@ -212,7 +212,7 @@ class Load:
         return client.submit(work, self._log, task, self._random.uniform(0.0, 0.05), value), answer_to(value)
 
     def _gang(self, task: str, value: int) -> Submitted:
-        size = self._random.randint(2, 3)
+        size = 2
         gang = self._client.submit_gang(member, self._log, f"{task}-gang", value, size=size)
         return gang, [size * (size - 1) // 2 + value] * size
 

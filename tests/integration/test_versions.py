@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import socket
 import sys
 from collections.abc import Iterator
@@ -77,9 +78,8 @@ def test_a_function_and_arguments_that_need_the_newer_version(client: Client) ->
 
 def test_a_result_of_the_older_version(client: Client) -> None:
     def make() -> object:
-        import scaler_test_curves
-
-        return [scaler_test_curves.Old()]
+        # An import statement would name the module of this process, which must not be another one on workers.
+        return [importlib.import_module(NAME).Old()]
 
     with pytest.raises(ResultPickleError) as failed:
         client.submit(make).result(SECONDS)

@@ -268,7 +268,7 @@ class DispatchWriter:
         worker.load_ns += task_cost * count
         worker.payload_bytes += position - batch.position + large_size
         if options is not DEFAULT_OPTIONS or function.ends_workers:
-            may_end_worker = options.timeout_seconds > 0 or function.ends_workers
+            may_end_worker = options.timeout_seconds > 0 or function.ends_workers > 0
             special = _row_options(options, 0, may_end_worker and not worker.has_parents)
             row = len(outgoing.ids)
             if any(special):

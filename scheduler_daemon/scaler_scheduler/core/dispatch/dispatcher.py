@@ -394,7 +394,7 @@ class Dispatcher:
                     continue
                 worker = other
             workers = len(self.idle) + len(self.partial) + 1
-            if lane.limits:
+            if lane.limits or function.ends_workers:
                 room = 1
             elif lane.requeued and makes_large_result(lane.first_requeued):
                 room = min(room, self.near_data.results_in_room(function, worker))
@@ -780,8 +780,9 @@ class Dispatcher:
         """
         capabilities, kind = lane.capabilities, lane.kind
         worker: Worker | None = None
-        if function.mean_ns < 0 or lane.limits:
+        if function.mean_ns < 0 or lane.limits or function.ends_workers:
             # Such a task goes neither behind others nor before them. A limited one would hold a token while it waits.
+            # If a task ends its worker, the answers of tasks before it may be lost.
             worker = self.idle.newest(capabilities, kind)
             if worker is None:
                 self._reserved.add((capabilities, kind))

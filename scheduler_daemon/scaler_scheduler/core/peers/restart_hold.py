@@ -60,7 +60,8 @@ class RestartHold:
             self._end = min(max(self._end, now + HOLD_SECONDS), self._last_end)
 
     def _is_awaited(self, name: tuple[int, int]) -> bool:
-        """Whether no worker that has joined has named this task, as far as its client is here."""
+        """Whether no worker that has joined has named this task, as far as its client is here. Members of gangs begin
+        again in any case."""
         if name in self._tables.unclaimed or name in self._tables.early:
             return False
         client = self._tables.clients.find(name[0])
@@ -68,8 +69,8 @@ class RestartHold:
             return True
         task = client.tasks.get(name[1])
         if task is not None:
-            return task.state in (WAITING, BLOCKED)
-        return any(lane.batches.find(name[1]) for lane in client.lanes.values())
+            return task.state in (WAITING, BLOCKED) and not task.options.gang_size
+        return any(lane.batches.find(name[1]) for lane in client.lanes.values() if not lane.gang_size)
 
     def release(self, now: float) -> None:
         """Dispatch the held tasks from now on, unless workers are awaited."""

@@ -30,6 +30,9 @@ KEPT_WEIGHT = 4
 KEPT_TASK_NAMES = 4
 """The number of user-given task names that a function remembers."""
 
+HARMLESS_RESULTS = 1000
+"""A function that has ended a worker counts as harmless again after so many results."""
+
 DEADLY_FUNCTIONS = 1000
 """So many functions that have ended workers are remembered after their clients have left."""
 
@@ -87,8 +90,9 @@ class Function:
         """The total run time of these results in nanoseconds."""
         self.failed_tasks = 0
         """Its tasks that ended without a value."""
-        self.ends_workers = False
-        """Whether a worker's process has ended while it ran a task of it."""
+        self.ends_workers = 0
+        """Above 0: a worker's process has ended while it ran a task of it. So many more results must come until this
+        does not count any more."""
         self.task_names: tuple[str, ...] = ()
         """User-given names of its tasks, the newest first."""
         self.mean_ns = UNKNOWN_NS
@@ -108,6 +112,8 @@ class Function:
         """Count results and learn from their total run time, without the excess of rows over MOST_ROW_NS."""
         self.done_tasks += count
         self.run_ns += total_ns
+        if self.ends_workers:
+            self.ends_workers = max(0, self.ends_workers - count)
         self.observe(total_ns - excess_ns, count)
 
     def observe(self, total_ns: int, count: int) -> None:
@@ -169,14 +175,14 @@ class FunctionTable:
         function = self._by_digest.get(digest)
         if function is None:
             function = Function(self._next_number, digest, name, kind, payload, environment)
-            function.ends_workers = digest in self._deadly
+            function.ends_workers = HARMLESS_RESULTS if digest in self._deadly else 0
             self._next_number += 1
             self._by_digest[digest] = function
         return function
 
     def note_end_of_worker(self, function: Function) -> None:
         """Note that a worker's process has ended while it ran a task of this function."""
-        function.ends_workers = True
+        function.ends_workers = HARMLESS_RESULTS
         self._deadly[function.digest] = None
         if len(self._deadly) > DEADLY_FUNCTIONS:
             del self._deadly[next(iter(self._deadly))]

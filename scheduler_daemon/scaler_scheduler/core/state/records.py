@@ -127,7 +127,7 @@ class Task:
     @property
     def may_end_worker(self) -> bool:
         """Whether its worker's process may end because of it: it has a time limit, or its function has ended one."""
-        return self.options.timeout_seconds > 0 or self.function.ends_workers
+        return self.options.timeout_seconds > 0 or self.function.ends_workers > 0
 
     @property
     def is_node(self) -> bool:
@@ -465,7 +465,7 @@ class Lane:
         if self.requeued:
             return self.first_requeued.may_end_worker
         batch = self.batches.first
-        return batch.options.timeout_seconds > 0 or batch.function_at(batch.next).ends_workers
+        return batch.options.timeout_seconds > 0 or batch.function_at(batch.next).ends_workers > 0
 
     @property
     def first_requeued(self) -> Task:

@@ -188,10 +188,14 @@ def test_the_worker_dies_in_the_middle_of_it(core):
     core.worker(W2, 23)
     assert core.take() == [retract(3)]
     core.died(A, 22, (11, 1, 1))
-    assert core.take_dispatched(W2) == [(11, 1, 2), (11, 2, 2), (11, 3, 2)]
+    assert core.take_dispatched(W2) == [(11, 1, 2)], "its function has ended a worker: it runs alone"
     core.retracted(W, [(11, 3, 1)], 1)
-    core.results(W2, [(11, 1, 2), (11, 2, 2), (11, 3, 2)])
-    assert core.take() == [("hello wanted", W), resolved(1, 2, 3)]
+    assert core.take() == [("hello wanted", W)]
+    for task_id in (1, 2):
+        core.results(W2, [(11, task_id, 2)])
+        assert core.take() == [("dispatch", W2, [(11, task_id + 1, 2, 2, b"")], {0: (2, 0, 0)}), resolved(task_id)]
+    core.results(W2, [(11, 3, 2)])
+    assert core.take() == [resolved(3)]
 
 
 def test_the_idle_worker_dies_in_the_middle_of_it(core):
