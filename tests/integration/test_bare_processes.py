@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import cloudpickle
@@ -79,7 +80,12 @@ def zombies(parent: psutil.Process) -> list[psutil.Process]:
 
 
 def running(parent: psutil.Process, name: str) -> list[psutil.Process]:
-    return [each for each in parent.children(recursive=True) if each.name() == name]
+    found = []
+    for each in parent.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it may end meanwhile
+            if each.name() == name:
+                found.append(each)
+    return found
 
 
 @pytest.mark.skipif(

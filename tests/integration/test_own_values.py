@@ -6,7 +6,9 @@ One worker runs all tasks, so that each state that is kept would show.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import io
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -226,14 +228,19 @@ def test_shared_values_are_loaded_once(client: Client) -> None:
         client.options(shared_inputs="yes")  # type: ignore[arg-type]
 
 
-def test_a_worker_that_loads_the_same_input_again_and_again_says_so(capfd: Any) -> None:
+def test_a_worker_that_loads_the_same_input_again_and_again_says_so() -> None:
     value = {number: str(number) for number in range(1_000_000)}
-    with LocalCluster(n_workers=1) as cluster, Client(cluster, stream_output=True) as client:
+    output = io.StringIO()  # pytest's capture may lose what a thread writes while it is read
+    with (
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output),
+        LocalCluster(n_workers=1) as cluster,
+        Client(cluster, stream_output=True) as client,
+    ):
         ref = client.send_object(value)
-        text = ""
         for _ in range(1000):
             assert client.submit(len, ref).result() == 1_000_000
-            text += "".join(capfd.readouterr())
-            if "shared_inputs=True" in text:
+            if "shared_inputs=True" in output.getvalue():
                 break
+        text = output.getvalue()
         assert "of its time on loading object" in text and "client.send_object(value, shared=True)" in text, text
