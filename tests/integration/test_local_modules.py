@@ -9,6 +9,22 @@ from pathlib import Path
 import pytest
 from tests.integration.commands import SCHEDULER_PYTHON, environment
 
+
+def run_program(
+    *arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script with these arguments, and return what it has printed."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=environment() if env is None else env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+
+
 PROGRAM = """
 import sys
 
@@ -50,14 +66,7 @@ def test_an_interpreter_started_by_a_task_has_the_path_of_the_program(tmp_path: 
     variables = environment() if path is None else environment(PYTHONPATH=path)
     if path is None:
         variables.pop("PYTHONPATH", None)
-    run = subprocess.run(
-        [sys.executable, str(tmp_path / "program.py")],
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    run = run_program(str(tmp_path / "program.py"), env=variables)
     assert (run.stdout, run.stderr) == (f"{path}\n", "")
 
 
@@ -68,15 +77,7 @@ def test_modules_beside_the_script_and_on_its_path(tmp_path: Path) -> None:
     (script / "beside.py").write_text("def double(x):\n    return 2 * x\n")
     (other / "elsewhere.py").write_text("def triple(x):\n    return 3 * x\n")
     (script / "program.py").write_text(PROGRAM.format(folder=str(other), python=SCHEDULER_PYTHON))
-    run = subprocess.run(
-        [sys.executable, str(script / "program.py")],
-        cwd=cwd,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    run = run_program(str(script / "program.py"), cwd=cwd)
     assert run.stdout == "8 12\n", run.stderr
 
 
@@ -112,15 +113,7 @@ def test_folders_with_odd_names_late_folders_and_modules_of_others(tmp_path: Pat
     for path in (*shadows, script / "relative" / "near.py", late / "late" / "part.py"):
         path.write_text(text)
     (script / "program.py").write_text(SHADOWS.format(python=SCHEDULER_PYTHON))
-    run = subprocess.run(
-        [sys.executable, str(script / "program.py"), str(late)],
-        cwd=script,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    run = run_program(str(script / "program.py"), str(late), cwd=script)
     assert run.stdout == "near late.part resource six\nlate.part\n", run.stderr
 
 
@@ -160,12 +153,5 @@ def test_classes_imports_in_bodies_and_archives_on_a_path_that_is_extended_late(
     (late / "argument.py").write_text("class Late:\n    def call(self):\n        return __name__\n")
     (late / "body.py").write_text("def name():\n    return __name__\n")
     (tmp_path / "program.py").write_text(LATE.format(python=SCHEDULER_PYTHON))
-    run = subprocess.run(
-        [sys.executable, str(tmp_path / "program.py"), str(late), str(tmp_path / "packed.zip")],
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    run = run_program(str(tmp_path / "program.py"), str(late), str(tmp_path / "packed.zip"))
     assert run.stdout == "ModuleNotFoundError\nargument\nbody body\npacked body packed\n", run.stderr

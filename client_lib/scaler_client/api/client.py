@@ -39,8 +39,8 @@ class _Lifetime:
 class Client(DataApi):
     """A connection to a scheduler. Any number of threads may use it.
 
-    Use it in a `with` statement, or call `disconnect` at the end. A client without references disconnects
-    when its open tasks are done and its kept results are dropped.
+    Use it in a `with` statement, or call `disconnect` at the end. A client without references disconnects when
+    its open tasks are done and its kept results are dropped.
 
     A client can be passed to tasks. An instance of a subclass keeps its class and its attributes; its `__init__` is not
     called on the worker. Inside a task, all clients of one scheduler share one connection. A task that submits tasks is

@@ -46,7 +46,7 @@ def add(folders: Iterable[str]) -> None:
 
 
 def add_late(folders: Iterable[str]) -> None:
-    """Do so in a worker of a local cluster. Other workers never search the folders of a program."""
+    """Call `add` in a worker of a local cluster. Other workers never search the folders of a program."""
     if _folders:
         add(folders)
 

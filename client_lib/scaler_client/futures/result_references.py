@@ -1,9 +1,9 @@
 """Futures as arguments: the reference that stands for a future's result while another call is pickled.
 
 A future that is an argument stands for the original result, even if the application has changed the value that
-`result()` returned. So a future keeps the bytes of its answer. It drops them when the application has read a
-number or a text, which nobody can change. A small result that the client has goes into the arguments themselves: an
-object of its own would cost a message, and more bytes.
+`result()` returned. So a future keeps the bytes of its answer. It drops them when the application has read a number or
+a text, which nobody can change. A small result that the client has goes into the arguments themselves: an object of its
+own would cost a message, and more bytes.
 """
 
 from __future__ import annotations

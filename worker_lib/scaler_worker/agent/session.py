@@ -185,7 +185,7 @@ class AgentSession:
         if worker.next_environment is not None:
             return self._worker_changed(worker, ended, now)
         ended, state = worker.explain(ended, self._read_state(worker.slot))
-        is_unprepared = ended.status == PRELOAD_FAILED_STATUS or state.start_error.startswith("--")
+        is_unprepared = ended.status == PRELOAD_FAILED_STATUS or state.has_failed_preload
         if is_unprepared and not self._has_replaced_worker and not self._is_any_ready():
             text = f"the first worker could not be prepared: {ended.cause()}: giving up"
             return [Log(logging.ERROR, text), *self._end(PRELOAD_FAILED_STATUS, "preload failed", now)]

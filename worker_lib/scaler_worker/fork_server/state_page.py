@@ -49,6 +49,11 @@ class WorkerState:
         """The running task; None if there is none, or it is not known."""
         return (self.client, self.id, self.attempt) if self.attempt else None
 
+    @property
+    def has_failed_preload(self) -> bool:
+        """Whether the worker ended in the function of `--preload` or in an import of `--offer`."""
+        return self.start_error.startswith(("--preload", "--offer"))
+
     def without_task(self) -> WorkerState:
         return replace(self, client=0, id=0, attempt=0)
 

@@ -10,7 +10,7 @@ from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import Client, Gang, GangTask, Lane, Task, Worker
+from scaler_scheduler.core.state.records import Client, Gang, GangTask, Lane, Task, Worker, may_end_worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, READY, REATTACH, WAITING
 
@@ -268,8 +268,7 @@ class DispatchWriter:
         worker.load_ns += task_cost * count
         worker.payload_bytes += position - batch.position + large_size
         if options is not DEFAULT_OPTIONS or function.ends_workers:
-            may_end_worker = options.timeout_seconds > 0 or function.ends_workers > 0
-            special = _row_options(options, 0, may_end_worker and not worker.has_parents)
+            special = _row_options(options, 0, may_end_worker(options, function) and not worker.has_parents)
             row = len(outgoing.ids)
             if any(special):
                 outgoing.row_options.update(dict.fromkeys(range(row, row + count), special))

@@ -126,8 +126,8 @@ class Task:
 
     @property
     def may_end_worker(self) -> bool:
-        """Whether its worker's process may end because of it: it has a time limit, or its function has ended one."""
-        return self.options.timeout_seconds > 0 or self.function.ends_workers > 0
+        """See the function of this name."""
+        return may_end_worker(self.options, self.function)
 
     @property
     def is_node(self) -> bool:
@@ -465,7 +465,7 @@ class Lane:
         if self.requeued:
             return self.first_requeued.may_end_worker
         batch = self.batches.first
-        return batch.options.timeout_seconds > 0 or batch.function_at(batch.next).ends_workers > 0
+        return may_end_worker(batch.options, batch.function_at(batch.next))
 
     @property
     def first_requeued(self) -> Task:
@@ -494,6 +494,11 @@ class Lane:
     def _skip_removed(self) -> None:
         while self._order and self._order[0] not in self.requeued:
             heappop(self._order)
+
+
+def may_end_worker(options: Options, function: Function) -> bool:
+    """Whether a worker's process may end because of such a task: it has a time limit, or its function has ended one."""
+    return options.timeout_seconds > 0 or function.ends_workers > 0
 
 
 def lane_key(options: Options, kind: str) -> LaneKey:
