@@ -21,6 +21,10 @@ from scaler_client import Client, RemoteError, TaskTimeoutError, WorkerDiedError
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
+pytestmark = pytest.mark.timeout(600)
+"""The first test compiles the programs, which takes minutes on a busy machine."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
     build()

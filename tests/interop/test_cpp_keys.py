@@ -16,6 +16,9 @@ from tests.interop.restart_story import check_restart
 
 from scaler_client import Client, named
 
+pytestmark = pytest.mark.timeout(600)
+"""The first test compiles the programs, which takes minutes on a busy machine."""
+
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
