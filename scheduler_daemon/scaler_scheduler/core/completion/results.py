@@ -84,6 +84,7 @@ class ResultHandler:
         function: Function | None = None
         name = ""  # the user-given name of the tasks of the present run of rows
         run_ns = excess_ns = 0
+        counted = large_bytes = 0  # the bytes before this run's first row, and those of its large rows
         count = 0
         # Of the present run of rows of one client: the time of all, the number of those that are detached here, and
         # their expected time.
@@ -121,11 +122,12 @@ class ResultHandler:
                 history.tracebacks.add(incarnation, task.id, task.attempt, tracebacks[row])
             if task.function is not function or task.options.name != name:
                 if function is not None:
-                    function.count_results(run_ns, count, excess_ns)
+                    function.count_results(run_ns, count, excess_ns, position - counted + large_bytes)
                     history.record_results(event, worker, function, name, recorded, row, skipped)
                     recorded = row
                 function, name = task.function, task.options.name
-                run_ns = count = excess_ns = 0
+                run_ns = count = excess_ns = large_bytes = 0
+                counted = position
             run_ns += durations[row]
             used_ns += durations[row]
             count += 1
@@ -201,6 +203,7 @@ class ResultHandler:
                     batch.rows.large_rows.append(len(batch.ids))
                     batch.rows.large_frames.append(large[row])
                     client.sent_bytes += len(large[row])
+                    large_bytes += len(large[row])
                 if is_profiled and task.options.profiling:
                     batch.profiles[len(batch.ids)] = durations[row], event.cpu_times[row], event.peaks[row]
                 batch.ids.append(task.id)
@@ -211,7 +214,7 @@ class ResultHandler:
         if pending is not None:
             pending.rows.parts.append(payload[begin:position])
         if function is not None:
-            function.count_results(run_ns, count, excess_ns)
+            function.count_results(run_ns, count, excess_ns, position - counted + large_bytes)
             history.record_results(event, worker, function, name, recorded, len(ids), skipped)
         if client is not None:
             client.share.end(freed, freed_ns, used_ns)

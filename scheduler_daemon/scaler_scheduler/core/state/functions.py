@@ -40,6 +40,10 @@ MOST_ROW_NS = 20_000_000
 """A row of several calls counts with at most this run time in the mean. One call of a second says nothing about the
 rows behind it. The client bounds its mean in the same way (`CallTime` of scaler_client)."""
 
+RESULT_BYTE_NS = 1
+"""What a byte of a result adds to the mean, in nanoseconds: about the time to pickle and send it. So the results of
+the tasks that a worker holds are bounded like their run time, also for a client that does not read."""
+
 _SAMPLE_LIMIT = 64
 """The weight limit of the mean. Run times may drift, and one unusual task must not distort the mean for long."""
 
@@ -108,13 +112,14 @@ class Function:
             others = [given for given in self.task_names if given != name]
             self.task_names = (name, *others[: KEPT_TASK_NAMES - 1])
 
-    def count_results(self, total_ns: int, count: int, excess_ns: int = 0) -> None:
-        """Count results and learn from their total run time, without the excess of rows over MOST_ROW_NS."""
+    def count_results(self, total_ns: int, count: int, excess_ns: int, size: int) -> None:
+        """Count results and learn from their total run time, without the excess of rows over MOST_ROW_NS, and from
+        their bytes."""
         self.done_tasks += count
         self.run_ns += total_ns
         if self.ends_workers:
             self.ends_workers = max(0, self.ends_workers - count)
-        self.observe(total_ns - excess_ns, count)
+        self.observe(total_ns - excess_ns + size * RESULT_BYTE_NS, count)
 
     def observe(self, total_ns: int, count: int) -> None:
         """Learn from `count` tasks that took `total_ns` together."""

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from tests.scheduler.core.harness import MILLISECOND, SECOND, W2, C, W, dispatched, joined, running, submit_event
+from tests.scheduler.core.harness import (
+    MILLISECOND,
+    SECOND,
+    W2,
+    C,
+    W,
+    dispatched,
+    joined,
+    results_event,
+    running,
+    submit_event,
+)
 
 from scaler_scheduler.core.dispatch.prefetch import TARGET_BYTES
+from scaler_scheduler.core.events import Results
 
 
 def test_an_unknown_function_gets_one_task_a_worker(core):
@@ -99,6 +111,28 @@ def test_large_payloads_do_not_pile_up_at_a_worker(core, large):
     core.results(W, held)
     sizes = {sent[0]: len(sent[2]) for sent in core.take() if sent[0] != "credit"}
     assert sizes == {"dispatch": 4, "resolved": 4}
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_large_results_do_not_pile_up_at_a_worker(core, is_large):
+    """A client that has stopped reading must find few results under way."""
+    joined(core)
+    body = bytes(1 << 20)
+    core.submit(C, [0])
+    event = results_event(W, core.take_dispatched(W), 1000, body=body)
+    if is_large:
+        event = with_a_frame(event)
+    core.feed(event)
+    core.take()
+    core.submit(C, range(1, 401))
+    assert dispatched(core) == {W: 15}
+
+
+def with_a_frame(event: Results) -> Results:
+    """The bytes of its only row in a frame of its own."""
+    event.large = {0: event.payload}
+    event.payload, event.sizes[0] = b"", 0
+    return event
 
 
 def test_a_worker_without_room_for_one_function_serves_others(core):
