@@ -3,7 +3,8 @@
 It knows nothing of the scheduler. An execution may follow an earlier one of the same task only if
 
 - the process of the earlier one was ended, before the execution was over or before its answer could be taken;
-- or this process was silent for longer than its lease: frozen, or cut off;
+- or this process was silent for longer than its lease: frozen, or cut off. It may begin tasks shortly after that which
+  were sent to it before;
 - or the task is a child of a task that began again in between, which is judged itself;
 - or the task is a node of a graph or a kept result, which was lost with its host or with the scheduler that held it;
 - or the task is a member of a gang, of which another member began again for one of these reasons, or the scheduler
@@ -34,6 +35,9 @@ OWN_DEATH_SECONDS = 0.05
 
 SURPRISE_SECONDS = 2.0
 """The scheduler may hear so late that a process has ended."""
+
+STALE_SECONDS = 1.0
+"""For so long after a silence a process may begin tasks that were sent to it before."""
 
 NODES = "-graph", "-get", "-kept"
 """What the names of tasks have whose results may be needed again."""
@@ -120,7 +124,8 @@ def explains(fault: Fault, task: str, earlier: Note, end: float | None, later: f
         later: when the task began again.
         faults: all faults, for the times without a scheduler.
     """
-    if fault.begin > later or fault.end < earlier.time:
+    is_silent = not fault.is_end and fault.kind != "scheduler ended"
+    if fault.begin > later or fault.end + STALE_SECONDS * is_silent < earlier.time:
         return False
     if RANK.search(task) and not fault.pids:
         return True
@@ -129,8 +134,8 @@ def explains(fault: Fault, task: str, earlier: Note, end: float | None, later: f
         return True
     if fault.is_end and earlier.pid in fault.pids:
         return end is None or fault.begin <= end + ANSWER_SECONDS or has_outage(end, fault.begin, faults)
-    is_silent = not fault.is_end and (not fault.pids or earlier.pid in fault.pids)
-    return is_silent and fault.kind != "scheduler ended" and fault.end - fault.begin >= LEASE_SECONDS / 2
+    is_its_own = not fault.pids or earlier.pid in fault.pids
+    return is_silent and is_its_own and fault.end - fault.begin >= LEASE_SECONDS / 2
 
 
 def has_outage(begin: float, end: float, faults: Iterable[Fault]) -> bool:

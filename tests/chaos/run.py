@@ -17,7 +17,9 @@ import tempfile
 import threading
 import time
 from array import array
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -172,10 +174,32 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--keys", choices=("both", "yes", "no"), default="both", help="both: in turn, the first by the seed (default)"
     )
+    parser.add_argument(
+        "--folder", type=Path, help="a new folder that keeps the logs, the tasks' notes and all findings"
+    )
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 16)
     return options
+
+
+@contextmanager
+def folder_of(number: int, kept: Path | None) -> Iterator[Path]:
+    """The folder of a round: its logs, its tasks' notes, and after it what the judge knows."""
+    if kept is not None:
+        folder = kept / f"round-{number + 1}"
+        folder.mkdir(parents=True)
+        yield folder
+    else:
+        with tempfile.TemporaryDirectory(prefix="chaos-") as name:
+            yield Path(name)
+
+
+def write_findings(folder: Path, figures: report.Figures) -> None:
+    faults = sorted(figures.deaths.faults, key=lambda fault: fault.begin)
+    lines = [f"{fault.begin:.2f} {fault.end:.2f} {fault.kind} {sorted(fault.pids)}" for fault in faults]
+    (folder / "faults").write_text("\n".join(lines))
+    (folder / "unexplained").write_text("\n".join(figures.unexplained))
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -196,8 +220,9 @@ def main() -> int:
     together = report.Figures()
     try:
         for number, this in enumerate(planned):
-            with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-                figures = run(Path(folder), this)
+            with folder_of(number, options.folder) as folder:
+                figures = run(folder, this)
+                write_findings(folder, figures)
             together.add(figures)
             if len(planned) > 1:
                 keys = "with keys" if this.has_keys else "without keys"

@@ -7,7 +7,7 @@ records.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any
@@ -83,7 +83,12 @@ class Contract:
         """Attempts that nested clients have reported as suspended, and not as resumed."""
         self._died: set[TaskId] = set()
         """Open tasks whose worker died while it ran them."""
-        self._deadly: set[bytes] = set()
+        self._unread: dict[int, deque[tuple[int, list[int], list[int]]]] = {}
+        """By client: the messages with answers that it has not acknowledged: bytes sent since the welcome, ids,
+        outcomes."""
+        self._repeated: dict[int, set[int]] = {}
+        """By client: tasks whose answers it got once more and has not acknowledged."""
+        self._deadly: set[str] = set()
         """The digests of functions during which a worker has died."""
         self._seen_answers: dict[effects.Resolved, int] = {}
         """How many rows of the batches that wait in the outbox were checked."""
@@ -158,6 +163,7 @@ class Contract:
         elif isinstance(event, events.Received) and event.route in self._windows:
             window = self._windows[event.route]
             window[2] = max(window[2], min(event.bytes, window[1]))
+            self._acknowledged(event.route, window[2])
         elif isinstance(event, events.Goodbye):
             self._lost.add(event.route)
             self._reported.update(self._routes_of_agent(event.route))
@@ -182,6 +188,10 @@ class Contract:
         for row, (task_id, inputs) in enumerate(zip(event.ids, inputs_of(event))):
             # A known row does not count twice. But a row that was answered in this very step counts again.
             name = client.incarnation, task_id
+            is_wanted = bool(event.keep) and event.keep[row] != events.KEEP_NO
+            if not is_wanted and task_id in self._repeated.get(client.incarnation, ()):
+                self._trace.count("answered tasks submitted again")
+                continue
             there = self._open.setdefault(name, [])
             if not there or not _knows(client, task_id):
                 there.append(event.options)
@@ -312,6 +322,8 @@ class Contract:
             self._submitted_ids.pop(event.route, None)
             known = self._core.tables.clients.find(event.incarnation)
             if known is None:
+                self._unread.pop(event.incarnation, None)
+                self._repeated.pop(event.incarnation, None)
                 self._returning.note_hello(event, self._trace.now)
             else:  # tasks that workers still hold are wanted again before they are submitted again
                 self._names[event.route] = event.incarnation
@@ -387,6 +399,7 @@ class Contract:
     def _check_effects(self, collected: list[effects.Effect]) -> None:
         # Answers of kept results wait in the outbox. What they say holds already.
         later = [client.outgoing for client in self._core.outbox.clients if client.outgoing is not None]
+        collected = self._without_repeats(collected)
         resolved = [effect for effect in collected if isinstance(effect, effects.Resolved)] + later
         own_files: list[TaskId] = []
         for effect in collected:
@@ -445,14 +458,53 @@ class Contract:
                 if isinstance(effect, effects.CancelRefused):
                     self._cancel_refused(effect)
                 self._expect_peer(effect.route, self._clients, "a client's message goes to no client")
-            elif isinstance(effect, effects.Welcome):
-                self._windows[effect.route] = [effect.result_window, 0, 0]
             elif isinstance(effect, effects.Error):
                 self._trace.note("scheduler refuses a message of", effect.route.decode(), effect.text)
                 self._trace.count("errors told to peers")
         for name in own_files:
             self._objects.freed_at(name, name[0], was_sent=False)
         self._seen_answers = {batch: len(batch.ids) for batch in later}
+
+    def _without_repeats(self, collected: list[effects.Effect]) -> list[effects.Effect]:
+        """Check that clients that join again get the answers once more that they have not acknowledged. Returns the
+        other effects."""
+        others: list[effects.Effect] = []
+        expected: dict[bytes, deque[tuple[int, list[int], list[int]]]] = {}
+        for effect in collected:
+            if isinstance(effect, effects.Welcome):
+                self._windows[effect.route] = [effect.result_window, 0, 0]
+                client = self._clients.get(effect.route)
+                if client is not None:
+                    expected[effect.route] = self._unread.pop(client.incarnation, deque())
+                    self._repeated.pop(client.incarnation, None)
+            elif isinstance(effect, effects.Resolved) and expected.get(effect.route):
+                _, ids, outcomes = expected[effect.route].popleft()
+                same = effect.ids == ids and effect.outcomes == outcomes
+                self._expect(same, "other answers are repeated than those that were not acknowledged", effect.ids, ids)
+                self._count_sent(effect)
+                repeated = self._repeated.setdefault(self._clients[effect.route].incarnation, set())
+                again = effects.OUTCOME_KEPT, effects.OUTCOME_INPUT_LOST
+                repeated.update(each for each, outcome in zip(ids, outcomes) if outcome not in again)
+                self._trace.count("answers repeated", len(ids))
+                continue
+            others.append(effect)
+        self._expect(not any(expected.values()), "answers are not repeated", expected)
+        return others
+
+    def _count_sent(self, effect: effects.Resolved) -> None:
+        """Count the bytes of a message with answers, until its client acknowledges them."""
+        window = self._windows[effect.route]
+        window[1] += sum(map(len, [*effect.rows.parts, *effect.rows.large_frames]))
+        unread = self._unread.setdefault(self._clients[effect.route].incarnation, deque())
+        unread.append((window[1], list(effect.ids), list(effect.outcomes)))
+
+    def _acknowledged(self, route: bytes, received: int) -> None:
+        client = self._clients.get(route)
+        unread = None if client is None else self._unread.get(client.incarnation)
+        while unread and unread[0][0] <= received:
+            unread.popleft()
+            if client is not None and not unread:
+                self._repeated.pop(client.incarnation, None)
 
     def _forgotten_at_host(self, effect: effects.ForgetObjects, agent: int) -> None:
         """Check the objects that an agent is told to forget."""
@@ -633,17 +685,17 @@ class Contract:
             if (name[0], rank(options), options.capabilities) not in alone
         }
 
-    def _function_of(self, name: TaskId) -> bytes:
-        """The digest of the function of an open task; empty if the scheduler has dropped the task."""
+    def _function_of(self, name: TaskId) -> str:
+        """The name of the function of an open task; empty if the scheduler has dropped the task."""
         client = self._core.tables.clients.by_incarnation.get(name[0])
         if client is None:
-            return b""
+            return ""
         task = client.tasks.get(name[1])
         if task is not None:
-            return task.function.digest
+            return task.function.name
         batches = (batch for lane in client.lanes.values() for batch in lane.batches)
         batch = next((batch for batch in batches if name[1] in batch.ids), None)
-        return b"" if batch is None else batch.function_at(batch.ids.index(name[1])).digest
+        return "" if batch is None else batch.function_at(batch.ids.index(name[1])).name
 
     def _may_wait(self, name: TaskId) -> bool:
         """Whether the task may wait while workers are idle: it is blocked, or waits for a host that has its inputs, or
@@ -668,7 +720,7 @@ class Contract:
         assert client is not None
         self._names[effect.route] = client.incarnation
         if effect.deadline <= self._trace.now:  # a batch that waits for longer has no bytes
-            self._windows[effect.route][1] += sum(map(len, [*effect.rows.parts, *effect.rows.large_frames]))
+            self._count_sent(effect)
         for task_id, outcome in zip(effect.ids[seen:], effect.outcomes[seen:]):
             name = client.incarnation, task_id
             self._expect(name in self._open, "answered, and no client waits for it", name, outcome)

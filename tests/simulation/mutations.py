@@ -52,7 +52,7 @@ from scaler_scheduler.core.dispatch import (
 )
 from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, nested_hello, peer_loss, reattach, restart_hold, successors, welcome
-from scaler_scheduler.core.state import functions, objects, records, resource_pools
+from scaler_scheduler.core.state import functions, objects, records, resource_pools, unread_answers
 from scaler_scheduler.core.state import workers as worker_tables
 from scaler_worker import sent_answers
 from scaler_worker.agent import environments as agent_environments
@@ -859,6 +859,26 @@ MUTATIONS = (
         "remove all results of a host whose agent has not joined before",
         host_results.HostResults, "reconcile_files",
         "if is_new and not self._may_count(agent, incarnation, task_id):", "if is_new:",
+    ),
+    Mutation(
+        "repeat no answers for a client that joins again",
+        welcome.Welcomes, "welcome_client", "client.unread.repeat(client.route)", "[]",
+    ),
+    Mutation(
+        "drop an answer when the next one goes to its client",
+        unread_answers.UnreadAnswers, "add", "self._rows > MOST_ROWS", "self._rows > len(batch.ids)",
+    ),
+    Mutation(
+        "run an answered task again that its client submits again",
+        submissions.Submissions, "_drop_known_rows", "task_id in client.unread.repeated", "False",
+    ),
+    Mutation(
+        "run an answered reader again that its client submits again",
+        graphs.Graphs, "_is_known", "if not keep and task_id in client.unread.repeated:", "if False:",
+    ),
+    Mutation(
+        "know a function that has ended a worker by its name and its bytes",
+        functions.FunctionTable, "note_end_of_worker", "if each.name == function.name:", "if each is function:",
     ),
     Mutation(
         "leave the children of a task that has ended",

@@ -9,7 +9,7 @@ ACKS_PER_WINDOW = 4
 
 
 class ResultAcks:
-    """Counts the bytes of results and output, and acknowledges them several times per window."""
+    """Counts the bytes of results and output. Acknowledges them several times per window, and with each heartbeat."""
 
     def __init__(self) -> None:
         self._window = 0
@@ -37,6 +37,12 @@ class ResultAcks:
             return []
         self._received += size
         if self._received - self._acknowledged < self._window // ACKS_PER_WINDOW:
+            return []
+        return self.rest()
+
+    def rest(self) -> list[Received]:
+        """Return the acknowledgement to send with a heartbeat, if there is something to acknowledge."""
+        if not self._window or self._received == self._acknowledged:
             return []
         self._acknowledged = self._received
         return [Received(self._received)]

@@ -444,6 +444,8 @@ class Session:
         self._batch.outgoing.append(message)
 
     def _send_heartbeat(self, now: float) -> None:
+        if self.state is State.JOINED:
+            self._batch.outgoing += self._acks.rest()
         self._batch.outgoing.append(self._liveness.heartbeat(now))
         self._expects_answer = True
 

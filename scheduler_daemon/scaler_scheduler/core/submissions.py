@@ -140,7 +140,10 @@ class Submissions:
         for row, task_id in enumerate(batch.ids):
             if row in batch.cancelled:
                 continue
-            if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
+            is_answered = task_id in client.unread.repeated
+            if is_answered:
+                client.returned_bytes += batch.sizes[row] + len(batch.large.get(row, b"")) + TASK_OVERHEAD
+            if is_answered or task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
                 batch.leave_out((row,))
             elif task_id <= client.highest_id:
                 client.skip_attempts(client.newest_attempt)  # the task has ended, and its answer was lost

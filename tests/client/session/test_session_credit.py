@@ -301,6 +301,19 @@ def test_results_are_acknowledged_once_per_quarter_of_the_window(window: int, to
     assert said == [messages.Received(count) for count in told]
 
 
+@pytest.mark.parametrize("window", [0, 400])
+def test_results_are_acknowledged_with_each_heartbeat(window: int) -> None:
+    """The scheduler keeps answers until then."""
+    session = joined_session(result_window=window)
+    session.handle(messages.Resolved([99], [Outcome.VALUE], [bytes(40)]), 1.0)
+    assert sent(session) == []
+    said = []
+    for now in (10.0, 20.0):
+        session.tick(now)
+        said.append([message for message in sent(session) if isinstance(message, messages.Received)])
+    assert said == [[messages.Received(40)] if window else [], []]
+
+
 def test_acknowledgements_start_over_after_a_join() -> None:
     session = joined_session(result_window=40)
     session.handle(messages.Resolved([99], [Outcome.VALUE], [bytes(30)]), 1.0)

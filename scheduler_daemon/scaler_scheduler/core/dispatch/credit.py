@@ -72,10 +72,14 @@ class Credits:
     def update_answered(self) -> None:
         """Update the clients that are about to get answers: pause slow clients, and grant credit."""
         for client in self._outbox.clients:
-            if client.sent_bytes - client.received_bytes > client.result_window and not client.is_gone:
-                if not client.pause_reasons & PAUSE_SLOW_CONSUMER:
-                    self._dispatcher.pause(client, PAUSE_SLOW_CONSUMER)
+            self.pause_slow(client)
         self._grant(self._outbox.clients)
+
+    def pause_slow(self, client: Client) -> None:
+        """Pause a client if more results are on their way to it than fit its window."""
+        if client.sent_bytes - client.received_bytes > client.result_window and not client.is_gone:
+            if not client.pause_reasons & PAUSE_SLOW_CONSUMER:
+                self._dispatcher.pause(client, PAUSE_SLOW_CONSUMER)
 
     def update_all(self) -> None:
         """Grant credit to all clients, because other clients may have left or freed memory."""
@@ -134,5 +138,6 @@ class Credits:
     def acknowledge(self, client: Client, received: int) -> None:
         """Note how many bytes of results the client has acknowledged since its welcome."""
         client.received_bytes = max(client.received_bytes, min(received, client.sent_bytes))
+        client.unread.acknowledge(client.received_bytes)
         if client.sent_bytes - client.received_bytes <= client.result_window // 2:
             self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)

@@ -687,6 +687,10 @@ class Dispatcher:
             found = idle if self.successors is None else self.successors.find(idle)
             if found is not None:
                 return found
+        if lane in self._bookings.reservations:  # the task waits for more than room on a host
+            self._bookings.cancel(lane)
+            lane.refused_at = self._clock.now
+            self.settle()
         return None
 
     def _has_busy_host(self, lane: Lane) -> bool:

@@ -132,6 +132,7 @@ class Outbox:
         if batch is not None:
             self._effects.append(batch)
             client.answered_tasks += len(batch.ids)
+            client.unread.add(batch, client.sent_bytes)
             client.outgoing = None
             self.clients.remove(client)
 
@@ -153,6 +154,7 @@ class Outbox:
                 self.next_deadline = min(self.next_deadline, batch.deadline)
                 continue
             client.answered_tasks += len(batch.ids)
+            client.unread.add(batch, client.sent_bytes)
             taken.append(batch)
             client.outgoing = None
         if self._fetched:

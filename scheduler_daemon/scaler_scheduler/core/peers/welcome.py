@@ -89,6 +89,11 @@ class Welcomes:
         client.parent_until = now + PARENT_SECONDS
         granted, window = self._credits.reset(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
+        for size, batch in client.unread.repeat(client.route):
+            self._outbox.add(batch)
+            client.sent_bytes += size
+            client.unread.add(batch, client.sent_bytes)
+        self._credits.pause_slow(client)
         if client.place is not None:
             give_ticket(client.place, self._tables, self._outbox)  # the last message with it may be lost
         for stored in client.objects.values():

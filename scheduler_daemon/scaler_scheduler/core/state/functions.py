@@ -161,9 +161,10 @@ class FunctionTable:
         self._by_digest: dict[bytes, Function] = {}
         self._next_number = 1
         self._unused: list[Function] = []
-        self._deadly: dict[bytes, None] = {}
-        """The digests of the last functions that have ended workers. They outlive the functions: the client of a task
-        ends with the task's worker, and the task that runs again has another one."""
+        self._deadly: dict[str, None] = {}
+        """The names of the last functions that have ended workers. They outlive the functions: the client of a task
+        ends with the task's worker, and the task that runs again has another one. The digests differ: a function that a
+        task submits is pickled differently than in its program, though it is the same."""
 
     def __iter__(self) -> Iterator[Function]:
         return iter(list(self._by_digest.values()))
@@ -180,15 +181,18 @@ class FunctionTable:
         function = self._by_digest.get(digest)
         if function is None:
             function = Function(self._next_number, digest, name, kind, payload, environment)
-            function.ends_workers = HARMLESS_RESULTS if digest in self._deadly else 0
+            function.ends_workers = HARMLESS_RESULTS if name in self._deadly else 0
             self._next_number += 1
             self._by_digest[digest] = function
         return function
 
     def note_end_of_worker(self, function: Function) -> None:
-        """Note that a worker's process has ended while it ran a task of this function."""
-        function.ends_workers = HARMLESS_RESULTS
-        self._deadly[function.digest] = None
+        """Note that a worker's process has ended while it ran a task of this function. All functions of its name count
+        as such."""
+        for each in self._by_digest.values():
+            if each.name == function.name:
+                each.ends_workers = HARMLESS_RESULTS
+        self._deadly[function.name] = None
         if len(self._deadly) > DEADLY_FUNCTIONS:
             del self._deadly[next(iter(self._deadly))]
 

@@ -21,6 +21,7 @@ from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.host_room import HostRoom
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
+from scaler_scheduler.core.state.unread_answers import UnreadAnswers
 
 _GONE_WORKERS = 1000
 
@@ -551,6 +552,7 @@ class Client:
         "submitted_bytes",
         "suspended",
         "tasks",
+        "unread",
         "user",
         "worker",
     )
@@ -633,6 +635,7 @@ class Client:
         """Why none of its tasks is dispatched: PAUSE_SLOW_CONSUMER, PAUSE_RESTART_HOLD or both. 0: no reason."""
         self.suspended: set[tuple[int, int, int]] = set()
         """Suspended tasks of a nested client's worker, by client, id and attempt. They wait for this client's tasks."""
+        self.unread = UnreadAnswers()
         self.parent_until = 0.0
         """Until when a nested client with a worker's key may submit if its worker holds no task."""
 

@@ -274,7 +274,9 @@ def test_submitted_again_after_a_lost_connection(core):
     event.keep = array("B", [KEEP, NO])
     core.function(b"client again", 1, b"f")
     core.feed(event)
-    assert core.take() == [("resolved", b"client again", [(1, KEPT, (3).to_bytes(8, "little"))])]
+    lost, kept = core.take()
+    assert lost == ("resolved", b"client again", [(1, KEPT, b"")])
+    assert kept == ("resolved", b"client again", [(1, KEPT, (3).to_bytes(8, "little"))])
     run(core, W, 2, b"two")
     assert core.take() == [("resolved", b"client again", [(2, 0, b"two")])]
     core.feed(events.ForgetObjects(b"client again", array("q", [1])))
@@ -454,14 +456,16 @@ def test_a_result_is_needed_again_while_its_task_is_retracted(core):
     assert [each[0] for each in core.take()] == ["resolved", "retract"]
     core.client(C, NAME)  # the answers were lost
     core.function(C, 1, b"f")
-    submit(core, rows)
+    submit(core, [*rows, (4, [2], NO)])
+    failed = effects.OUTCOME_EXCEPTION
+    assert ("resolved", C, [(3, failed, b"broken"), (1, failed, b"broken")]) in core.take()
     core.retracted(W, [(NAME, 2, 1)], 1)
     core.take()
     run(core, W, 2, b"two", attempt=2)
     assert resolved((2, KEPT, b"")) in core.take()
     run(core, W, 1, b"one", attempt=2)
-    run(core, W, 3, b"three", attempt=2)
-    assert resolved((3, 0, b"three")) in core.take()
+    run(core, W, 4, b"four", attempt=2)
+    assert resolved((4, 0, b"four")) in core.take()
     forget(core, 1, 2)
     core.take()
     assert core.tables()["objects"] == 0

@@ -6,6 +6,8 @@ import pytest
 from tests.scheduler.core.harness import C2, W2, A, C, W, joined, results_event, submit_event
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
+from scaler_scheduler.core.state import unread_answers
 
 
 def test_all_peers_join_and_leave(core):
@@ -206,8 +208,42 @@ def test_answers_of_the_turn_in_which_a_client_reconnects_go_to_its_new_connecti
     assert core.take() == [("welcome", C2), ("resolved", C2, [(1, 0, b"x")])]
 
 
-def test_a_resolved_task_that_is_submitted_again_runs_again(core):
+def test_an_answer_that_was_lost_with_the_connection_comes_once_more(core):
+    number = joined(core)
+    core.submit(C, [1, 2])
+    core.results(W, [(number, 1, 1)], body=b"one")
+    core.results(W, [(number, 2, 1)], body=b"two")
+    core.take()
+    core.received(C, 3)  # only the second one was lost
+    core.client(C2, 11)
+    core.function(C2, 1, b"f")
+    core.submit(C2, [2])
+    assert core.take() == [("resolved", C2, [(2, 0, b"two")])]
+    assert core.scheduler.tables.clients.by_incarnation[number].returned_bytes == TASK_OVERHEAD
+    core.received(C2, 3)
+    core.client(C, 11)
+    assert core.take() == []
+
+
+def test_an_answer_that_is_not_kept_any_more_is_made_again(core, monkeypatch):
+    monkeypatch.setattr(unread_answers, "MOST_BYTES", 2)
+    number = joined(core)
+    core.submit(C, [1, 2])
+    core.results(W, [(number, 1, 1)], body=b"one")
+    core.results(W, [(number, 2, 1)], body=b"2")
+    core.take()
+    core.client(C2, 11)
+    core.function(C2, 1, b"f")
+    core.submit(C2, [1, 2])
+    assert core.take() == [
+        ("resolved", C2, [(2, 0, b"2")]),
+        ("dispatch", W, [(number, 1, 2, 1, b"")]),
+    ]
+
+
+def test_a_resolved_task_that_is_submitted_again_runs_again(core, monkeypatch):
     """Its answer may have been lost with the connection."""
+    monkeypatch.setattr(unread_answers, "MOST_ROWS", 0)
     joined(core)
     core.submit(C, [1])
     core.results(W, core.take_dispatched(W))
