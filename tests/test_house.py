@@ -59,6 +59,7 @@ ALLOWED_OUTSIDE = {
 LAYERS: dict[str, list[set[str]]] = {
     "scaler_scheduler": [
         {"commands", "core.events", "core.effects", "core.errors", "core.ids", "core.limits", "core.lines"},
+        {"core.unread_answers"},
         {"config", "core.state", "wire"},
         {"net", "core.dispatch"},
         {"auth", "core.report"},

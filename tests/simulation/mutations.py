@@ -22,7 +22,7 @@ from scaler_client.session import (
     task_inputs,
 )
 from scaler_client.session import session as client_session
-from scaler_scheduler.core import scheduler, submissions
+from scaler_scheduler.core import scheduler, submissions, unread_answers
 from scaler_scheduler.core.completion import (
     agent_wait,
     attempt_end,
@@ -52,7 +52,7 @@ from scaler_scheduler.core.dispatch import (
 )
 from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, nested_hello, peer_loss, reattach, restart_hold, successors, welcome
-from scaler_scheduler.core.state import functions, objects, records, resource_pools, unread_answers
+from scaler_scheduler.core.state import functions, objects, records, resource_pools
 from scaler_scheduler.core.state import workers as worker_tables
 from scaler_worker import sent_answers
 from scaler_worker.agent import environments as agent_environments

@@ -21,7 +21,7 @@ from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.host_room import HostRoom
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
-from scaler_scheduler.core.state.unread_answers import UnreadAnswers
+from scaler_scheduler.core.unread_answers import UnreadAnswers
 
 _GONE_WORKERS = 1000
 

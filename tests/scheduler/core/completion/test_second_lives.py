@@ -20,8 +20,7 @@ from tests.scheduler.core.harness import (
     submit_event,
 )
 
-from scaler_scheduler.core import events
-from scaler_scheduler.core.state import unread_answers
+from scaler_scheduler.core import events, unread_answers
 
 ROW = (11, 1, 1)
 AGAIN = (11, 1, 2)

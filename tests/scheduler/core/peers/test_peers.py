@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.scheduler.core.harness import C2, W2, A, C, W, joined, results_event, submit_event
 
-from scaler_scheduler.core import effects, events
+from scaler_scheduler.core import effects, events, unread_answers
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
-from scaler_scheduler.core.state import unread_answers
 
 
 def test_all_peers_join_and_leave(core):
