@@ -148,7 +148,7 @@ struct Welcome {
   incarnation @2 :UInt64;           # the scheduler's incarnation; a different one means that it has lost all state
   leaseMilliseconds @3 :UInt64;     # the lease: a peer that sends no heartbeat for longer is lost
   credit @4 :UInt64;                # of a client: its first credit in bytes; its count of submitted bytes begins at 0 with every welcome
-  resultWindow @5 :UInt64;          # of a client: bytes of results under way at most; it sends `received` for each quarter; 0: no limit
+  resultWindow @5 :UInt64;          # of a client: bytes of results under way at most; it sends `received` for each quarter, and with heartbeats; 0: no limit
   messageSizeLimit @6 :UInt64;      # in bytes: the scheduler cuts a connection that sends a longer frame; 0: the limit is unknown
   workers @7 :UInt32;               # of a client: the number of connected workers
   takesFiles @8 :Bool;              # of a client: its large objects may be files of its own (see "Object files")

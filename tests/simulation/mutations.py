@@ -877,10 +877,6 @@ MUTATIONS = (
         graphs.Graphs, "_is_known", "if not keep and task_id in client.unread.repeated:", "if False:",
     ),
     Mutation(
-        "know a function that has ended a worker by its name and its bytes",
-        functions.FunctionTable, "note_end_of_worker", "if each.name == function.name:", "if each is function:",
-    ),
-    Mutation(
         "leave the children of a task that has ended",
         interruption.Interruption, "finish", "self._stop_children(name)",
         "if place is not None: self._stop_children(name)",
