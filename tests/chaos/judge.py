@@ -6,7 +6,8 @@ It knows nothing of the scheduler. An execution may follow an earlier one of the
 - or this process was silent for longer than its lease: frozen, or cut off. It may begin tasks shortly after that which
   were sent to it before;
 - or the task is a child of a task that began again in between, which is judged itself;
-- or the task is a node of a graph or a kept result, which was lost with its host or with the scheduler that held it;
+- or the task is a node of a graph or a kept result, and since the graph began a host was lost, or the scheduler that
+  held it: a lost node is made again from all that it reads, and that may be freed already;
 - or the task is a member of a gang, of which another member began again for one of these reasons, or the scheduler
   restarted;
 - or it ended in the same moment in which a task of its process ended this process;
@@ -68,9 +69,11 @@ def unexplained(executions: Sequence[Note], faults: Iterable[Fault]) -> list[str
     gangs: dict[str, list[Note]] = defaultdict(list)
     begins: dict[str, list[Note]] = defaultdict(list)
     ends: dict[tuple[str, int], list[float]] = defaultdict(list)
+    graphs: dict[str, float] = {}
     for note in executions:
         if note.event == "begin":
             begins[note.task].append(note)
+            graphs.setdefault(_graph_of(note.task), note.time)
             if RANK.search(note.task):
                 gangs[RANK.sub("", note.task)].append(note)
         elif note.event == "end":
@@ -92,7 +95,7 @@ def unexplained(executions: Sequence[Note], faults: Iterable[Fault]) -> list[str
                 continue
             members = [each for each in gangs.get(RANK.sub("", task), ()) if each.time <= later.time]
             if not any(
-                explains(fault, task, each, end_of(each, later.time), later.time, found)
+                explains(fault, task, each, end_of(each, later.time), later.time, found, graphs[_graph_of(task)])
                 for each in members or [earlier]
                 for fault in found
             ):
@@ -115,7 +118,19 @@ def _surprises(exits: dict[int, float], restarts: list[float]) -> set[int]:
     return surprises
 
 
-def explains(fault: Fault, task: str, earlier: Note, end: float | None, later: float, faults: Iterable[Fault]) -> bool:
+def _graph_of(task: str) -> str:
+    return task.rpartition("-")[0]
+
+
+def explains(
+    fault: Fault,
+    task: str,
+    earlier: Note,
+    end: float | None,
+    later: float,
+    faults: Iterable[Fault],
+    graph_began: float,
+) -> bool:
     """Return whether a fault explains that a task began again.
 
     Args:
@@ -123,14 +138,15 @@ def explains(fault: Fault, task: str, earlier: Note, end: float | None, later: f
         end: when the earlier execution was over; None: it was not.
         later: when the task began again.
         faults: all faults, for the times without a scheduler.
+        graph_began: when the first task of its graph began.
     """
+    is_node = any(word in task for word in NODES)
+    if is_node and (fault.is_end or not fault.pids) and fault.begin <= later and fault.end >= graph_began:
+        return True
     is_silent = not fault.is_end and fault.kind != "scheduler ended"
     if fault.begin > later or fault.end + STALE_SECONDS * is_silent < earlier.time:
         return False
     if RANK.search(task) and not fault.pids:
-        return True
-    is_node = any(word in task for word in NODES)
-    if is_node and (fault.is_end or not fault.pids):
         return True
     if fault.is_end and earlier.pid in fault.pids:
         return end is None or fault.begin <= end + ANSWER_SECONDS or has_outage(end, fault.begin, faults)

@@ -37,8 +37,20 @@ def test_a_restart_explains_no_plain_task() -> None:
     assert judged("begin 1 10.0 a-gang.rank0", "begin 2 14.0 a-gang.rank0", faults=(RESTARTED,)) == []
 
 
+def test_a_host_that_is_lost_while_a_graph_runs() -> None:
+    """A lost node is made again, and so is what it reads."""
+    repeat = "begin 1 12.0 1-graph2-add3", "begin 2 14.0 1-graph2-add3"
+    killed = (Fault("agent killed", 10.0, 11.0, frozenset({3}), is_end=True),)
+    assert judged(*repeat, faults=killed) == ["1-graph2-add3"], "before its first node"
+    assert judged("begin 3 9.0 1-graph2-make0", *repeat, faults=killed) == []
+    assert judged("begin 3 9.0 1-graph3-make0", *repeat, faults=killed) == ["1-graph2-add3"], "another graph"
+
+
 def test_a_silence_of_a_lease() -> None:
     assert judged("begin 1 10.0 a", "begin 2 19.0 a", faults=(CUT,)) == []
+    assert judged("begin 1 18.1 a", "begin 2 19.0 a", faults=(CUT,)) == [], "it was sent before the cut"
+    assert judged("begin 1 18.1 a", "begin 2 19.0 a", faults=(Fault("network cut", 17.5, 18.0),)) == ["a"], "too short"
+    assert judged("begin 1 21.0 a", "begin 2 22.0 a", faults=(CUT,)) == ["a"], "too late"
 
 
 def test_a_gang_begins_again_with_each_member() -> None:
