@@ -157,8 +157,8 @@ class ClientConversation:
             self.answered.add(task_id)
             self.results.end(task_id, VALUE, answer)
             self.listener.say("resolved", answer, ids=[task_id], outcomes=[VALUE], sizes=[0], large=[0])
-            received = self.listener.expect("received")
-            must(received.fields["bytes"] >= WINDOW // 2, f"`received` says {received.fields['bytes']} bytes")
+            # One that is sent with a heartbeat may come before it.
+            self.listener.expect("received", where=lambda received: received.fields["bytes"] >= WINDOW // 2)
 
     def _inputs_end(self) -> None:
         """End tasks that others read, the last one without a value: after the next welcome these are to be sent."""
