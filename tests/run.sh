@@ -104,7 +104,7 @@ computing() {
 }
 
 # This lane is the shortest, so the deliberate faults follow in it. PyPy gets the nursery that the daemon has: 7.3.11 ended
-# with a segmentation fault in 7 of 45 long runs of the core with a small one, and in none of 20 with this one.
+# with a segmentation fault in 8 of 43 long runs of the core with a smaller one, and in none of 20 with this one.
 under_pypy() {
     [ ! -f .venv-pypy/stamp-test ] ||
         PYPY_GC_NURSERY=32M run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy \

@@ -494,7 +494,7 @@ class Contract:
     def _count_sent(self, effect: effects.Resolved) -> None:
         """Count the bytes of a message with answers, until its client acknowledges them."""
         window = self._windows[effect.route]
-        window[1] += sum(map(len, [*effect.rows.parts, *effect.rows.large_frames]))
+        window[1] += effect.rows.byte_count
         unread = self._unread.setdefault(self._clients[effect.route].incarnation, deque())
         unread.append((window[1], list(effect.ids), list(effect.outcomes)))
 

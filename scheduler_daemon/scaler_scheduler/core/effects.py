@@ -208,6 +208,11 @@ class Rows:
         self.large_rows: list[int] = []
         self.large_frames: list[bytes] = []
 
+    @property
+    def byte_count(self) -> int:
+        """The bytes of all payloads."""
+        return sum(map(len, self.parts)) + sum(map(len, self.large_frames))
+
     def append_run(self, sizes: Sequence[int], joined: bytes) -> None:
         """Add rows whose payloads follow one another in `joined`."""
         self.sizes.extend(sizes)

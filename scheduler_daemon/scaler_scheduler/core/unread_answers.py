@@ -27,9 +27,9 @@ class UnreadAnswers:
 
     def __init__(self) -> None:
         self._sent: deque[tuple[int, Resolved]] = deque()
-        """The bytes that the client has been sent when it has got the message, and the message."""
+        """Each message, after the bytes that its client has got with it: of answers and output, since the welcome."""
         self._begin = 0
-        """The bytes that it has been sent before the first of them."""
+        """The bytes that the client has got before the first of them."""
         self._rows = 0
         self.repeated: set[int] = set()
         """The tasks whose answers were sent once more, until the client has acknowledged them."""
@@ -47,19 +47,17 @@ class UnreadAnswers:
         while sent and sent[0][0] <= received_bytes:
             self._drop_first()
 
-    def repeat(self, route: bytes) -> list[tuple[int, Resolved]]:
-        """Take out the messages to send again to this route. Returns each with its bytes."""
-        again: list[tuple[int, Resolved]] = []
+    def repeat(self, route: bytes) -> list[Resolved]:
+        """Take out the messages, and return them for this route."""
+        again: list[Resolved] = []
         self.repeated = set()
-        begin = self._begin
-        for end, batch in self._sent:
+        for _, batch in self._sent:
             other = Resolved(route)
             other.ids, other.outcomes = batch.ids, batch.outcomes
             other.rows, other.profiles = batch.rows, batch.profiles
-            again.append((end - begin, other))
+            again.append(other)
             rows = zip(batch.ids, batch.outcomes)
             self.repeated.update(task_id for task_id, outcome in rows if outcome not in RUN_AGAIN)
-            begin = end
         self._sent.clear()
         self._begin = self._rows = 0
         return again

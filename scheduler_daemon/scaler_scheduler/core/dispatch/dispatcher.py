@@ -648,9 +648,7 @@ class Dispatcher:
         if near is not None and not away:
             return worker
         lane.pop_requeued()
-        if lane in self._bookings.reservations:  # the task waits for more than room on a host
-            self._bookings.cancel(lane)
-            self.settle()
+        self._cancel_reservation(lane)
         if near is None or self._has_enough_tasks(away, worker):
             self._passed.append(task)
         else:
@@ -687,11 +685,15 @@ class Dispatcher:
             found = idle if self.successors is None else self.successors.find(idle)
             if found is not None:
                 return found
-        if lane in self._bookings.reservations:  # the task waits for more than room on a host
-            self._bookings.cancel(lane)
-            lane.refused_at = self._clock.now
-            self.settle()
+        lane.refused_at = self._clock.now
+        self._cancel_reservation(lane)
         return None
+
+    def _cancel_reservation(self, lane: Lane) -> None:
+        """End the lane's reservation, if it has one: its task waits for more than room on a host."""
+        if lane in self._bookings.reservations:
+            self._bookings.cancel(lane)
+            self.settle()
 
     def _has_busy_host(self, lane: Lane) -> bool:
         """Whether a busy host has the resources of the lane, free or not, and may have room for the values of the

@@ -89,10 +89,12 @@ class Welcomes:
         client.parent_until = now + PARENT_SECONDS
         granted, window = self._credits.reset(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
-        for size, batch in client.unread.repeat(client.route):
+        for batch in client.unread.repeat(client.route):
             self._outbox.add(batch)
-            client.sent_bytes += size
+            client.sent_bytes += batch.rows.byte_count
             client.unread.add(batch, client.sent_bytes)
+        if client.outgoing is not None:  # it goes behind them, and was counted before the welcome
+            client.sent_bytes += client.outgoing.rows.byte_count
         self._credits.pause_slow(client)
         if client.place is not None:
             give_ticket(client.place, self._tables, self._outbox)  # the last message with it may be lost

@@ -100,6 +100,7 @@ class Function:
         self.task_names: tuple[str, ...] = ()
         """User-given names of its tasks, the newest first."""
         self.mean_ns = UNKNOWN_NS
+        """The mean cost of a call: its run time, and the bytes of its result (RESULT_BYTE_NS)."""
         self.sample_count = 0
         self.kept_size = UNKNOWN_SIZE
         """The size class of its kept results."""

@@ -636,6 +636,7 @@ class Client:
         self.suspended: set[tuple[int, int, int]] = set()
         """Suspended tasks of a nested client's worker, by client, id and attempt. They wait for this client's tasks."""
         self.unread = UnreadAnswers()
+        """The answers that were sent to it and that it has not acknowledged."""
         self.parent_until = 0.0
         """Until when a nested client with a worker's key may submit if its worker holds no task."""
 

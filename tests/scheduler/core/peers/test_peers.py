@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 from tests.scheduler.core.harness import C2, W2, A, C, W, joined, results_event, submit_event
 
@@ -222,6 +224,37 @@ def test_an_answer_that_was_lost_with_the_connection_comes_once_more(core):
     core.received(C2, 3)
     core.client(C, 11)
     assert core.take() == []
+
+
+def test_output_is_not_repeated_and_not_counted(core):
+    """Else the client could never acknowledge what counts as sent, and would be paused in the end."""
+    number = joined(core)
+    core.submit(C, [1, 2], stream_output=True)
+    core.results(W, [(number, 1, 1)], body=b"one")
+    row = array("q", [number]), array("q", [2]), array("B", [1]), array("I", [0]), array("I", [7])
+    core.feed(events.Output(W, *row, b"printed"))
+    core.results(W, [(number, 2, 1)], body=b"two")
+    client = core.scheduler.tables.clients.by_incarnation[number]
+    assert client.sent_bytes == len(b"oneprintedtwo")
+    core.client(C2, 11)
+    assert client.sent_bytes == len(b"onetwo")
+    core.received(C2, len(b"onetwo"))
+    assert client.sent_bytes == client.received_bytes and not client.unread.repeated
+    core.take()
+
+
+def test_answers_that_go_out_with_the_welcome_are_counted(core):
+    number = joined(core)
+    core.submit(C, [1, 2])
+    core.results(W, [(number, 1, 1)], body=b"one")
+    client = core.scheduler.tables.clients.by_incarnation[number]
+    event = results_event(W, [(number, 2, 1)], body=b"two")
+    core.feed(event, events.Hello(C2, 1, events.CLIENT, 11, 0, "", "", "host", 1, ""))
+    assert [sent for sent in core.take() if sent[:2] == ("resolved", C2)] == [
+        ("resolved", C2, [(1, 0, b"one")]),
+        ("resolved", C2, [(2, 0, b"two")]),
+    ]
+    assert client.sent_bytes == len(b"onetwo")
 
 
 def test_an_answer_that_is_not_kept_any_more_is_made_again(core, monkeypatch):
