@@ -38,7 +38,9 @@ def test_five_seconds_of_chaos() -> None:
     for nothing in ("lost", "resolved twice", "wrong values", "failed"):
         assert re.search(rf"^{nothing} +0$", output, re.MULTILINE), output
     assert re.search(r"scheduler killed +to the next result: median [\d.]+ m?s, p99", output), output
-    assert re.search(r"worker killed +to the first task of its replacement: median [\d.]+ m?s, p99", output), output
+    # On a busy machine each worker may be replaced while no scheduler is there.
+    replaced = r"(?:worker killed +to the first task of its replacement:|  without scheduler +)"
+    assert re.search(replaced + r" *median [\d.]+ m?s, p99", output), output
 
 
 def test_failures_are_reported(tmp_path: Path) -> None:
