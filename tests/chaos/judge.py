@@ -4,12 +4,13 @@ It knows nothing of the scheduler. An execution may follow an earlier one of the
 
 - the process of the earlier one was ended, before the execution was over or before its answer could be taken;
 - or this process was silent for longer than its lease: frozen, or cut off. It may begin tasks shortly after that which
-  were sent to it before;
+  were sent to it before, also if they have ended elsewhere meanwhile;
+- or the task was stopped, by its time limit or a cancel, when the scheduler ended;
 - or the task is a child of a task that began again in between, which is judged itself;
 - or the task is a node of a graph or a kept result, and since the graph began a host was lost, or the scheduler that
   held it: a lost node is made again from all that it reads, and that may be freed already;
 - or the task is a member of a gang, of which another member began again for one of these reasons, or the scheduler
-  restarted;
+  restarted, or a worker died that may have held a member which had not begun;
 - or it ended in the same moment in which a task of its process ended this process;
 - or it was suspended when a task of its process ended this process, and the scheduler could not know that the function
   of this task does such things.
@@ -42,6 +43,12 @@ STALE_SECONDS = 1.0
 
 NODES = "-graph", "-get", "-kept"
 """What the names of tasks have whose results may be needed again."""
+
+STOPPED = "_endless", "_deaf", "_cancelled"
+"""How the names of tasks end that are stopped."""
+
+UNSEEN_SECONDS = 1.0
+"""For so long before the first member of a gang began, another may have been sent to a worker that died since."""
 
 RANK = re.compile(r"-gang\.rank\d+$")
 
@@ -95,7 +102,7 @@ def unexplained(executions: Sequence[Note], faults: Iterable[Fault]) -> list[str
                 continue
             members = [each for each in gangs.get(RANK.sub("", task), ()) if each.time <= later.time]
             if not any(
-                explains(fault, task, each, end_of(each, later.time), later.time, found, graphs[_graph_of(task)])
+                explains(fault, task, each, end_of(each, later.time), later, found, graphs[_graph_of(task)])
                 for each in members or [earlier]
                 for fault in found
             ):
@@ -127,7 +134,7 @@ def explains(
     task: str,
     earlier: Note,
     end: float | None,
-    later: float,
+    later: Note,
     faults: Iterable[Fault],
     graph_began: float,
 ) -> bool:
@@ -136,22 +143,32 @@ def explains(
     Args:
         earlier: the begin of the earlier execution.
         end: when the earlier execution was over; None: it was not.
-        later: when the task began again.
+        later: the begin of the next execution.
         faults: all faults, for the times without a scheduler.
         graph_began: when the first task of its graph began.
     """
     is_node = any(word in task for word in NODES)
-    if is_node and (fault.is_end or not fault.pids) and fault.begin <= later and fault.end >= graph_began:
+    if is_node and (fault.is_end or not fault.pids) and fault.begin <= later.time and fault.end >= graph_began:
         return True
-    is_silent = not fault.is_end and fault.kind != "scheduler ended"
-    if fault.begin > later or fault.end + STALE_SECONDS * is_silent < earlier.time:
+    is_restart = fault.kind == "scheduler ended"
+    is_silence = not fault.is_end and not is_restart
+    if is_silence and _is_silent(fault, later.pid) and fault.begin <= later.time <= fault.end + STALE_SECONDS:
+        return True
+    if RANK.search(task) and fault.begin <= later.time and fault.end >= earlier.time - UNSEEN_SECONDS * fault.is_end:
+        if fault.is_end or not fault.pids:
+            return True
+    if fault.begin > later.time or fault.end + STALE_SECONDS * is_silence < earlier.time:
         return False
-    if RANK.search(task) and not fault.pids:
+    if is_restart and task.endswith(STOPPED):
         return True
     if fault.is_end and earlier.pid in fault.pids:
         return end is None or fault.begin <= end + ANSWER_SECONDS or has_outage(end, fault.begin, faults)
-    is_its_own = not fault.pids or earlier.pid in fault.pids
-    return is_silent and is_its_own and fault.end - fault.begin >= LEASE_SECONDS / 2
+    return is_silence and _is_silent(fault, earlier.pid)
+
+
+def _is_silent(fault: Fault, pid: int) -> bool:
+    """Return whether a process was silent for about as long as its lease because of this fault."""
+    return (not fault.pids or pid in fault.pids) and fault.end - fault.begin >= LEASE_SECONDS / 2
 
 
 def has_outage(begin: float, end: float, faults: Iterable[Fault]) -> bool:

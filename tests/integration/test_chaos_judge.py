@@ -74,3 +74,21 @@ def test_a_task_that_ends_its_process() -> None:
     assert judged(f"exit 9 {11.0 - SURPRISE_SECONDS} c", *parent) == []
     ended = "begin 1 10.0 a", f"end 1 {11.0 - 0.5 * OWN_DEATH_SECONDS} a", "exit 1 11.0 b", "begin 2 12.0 a"
     assert judged("exit 9 1.0 c", *ended) == []
+
+
+def test_a_frozen_process_begins_what_has_ended_elsewhere() -> None:
+    frozen = (Fault("host frozen", 10.0, 14.0, frozenset({2})),)
+    assert judged("begin 1 13.0 a", "end 1 13.1 a", "begin 2 14.1 a", faults=frozen) == []
+    assert judged("begin 1 13.0 a", "end 1 13.1 a", "begin 2 17.0 a", faults=frozen) == ["a"], "too late"
+    assert judged("begin 1 13.0 a", "end 1 13.1 a", "begin 3 14.1 a", faults=frozen) == ["a"], "another process"
+
+
+def test_a_task_that_was_stopped_when_the_scheduler_ended() -> None:
+    assert judged("begin 1 10.9 3_deaf", "begin 2 14.0 3_deaf", faults=(RESTARTED,)) == []
+    assert judged("begin 1 13.1 3_deaf", "begin 2 14.0 3_deaf", faults=(RESTARTED,)) == ["3_deaf"], "after the restart"
+
+
+def test_a_gang_whose_member_died_before_it_could_begin() -> None:
+    killed = (Fault("worker killed", 9.9, 9.9, frozenset({7}), is_end=True),)
+    assert judged("begin 1 10.0 a-gang.rank0", "begin 1 12.0 a-gang.rank0", faults=killed) == []
+    assert len(judged("begin 1 11.0 a-gang.rank0", "begin 1 12.0 a-gang.rank0", faults=killed)) == 1

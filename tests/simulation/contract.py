@@ -83,6 +83,10 @@ class Contract:
         """Attempts that nested clients have reported as suspended, and not as resumed."""
         self._died: set[TaskId] = set()
         """Open tasks whose worker died while it ran them."""
+        self._buried: dict[TaskId, tuple[int, float]] = {}
+        """Tasks during which a worker died before it joined this scheduler: the attempt, and until when it counts."""
+        self._early: dict[TaskId, float] = {}
+        """Tasks whose results have come before their clients, and until when these count."""
         self._unread: dict[int, deque[tuple[int, list[int], list[int]]]] = {}
         """By client: the messages with answers that it has not acknowledged: bytes sent since the welcome, ids,
         outcomes."""
@@ -240,6 +244,8 @@ class Contract:
                     continue
                 self._returned[name] = outcome
                 self._died.discard(name)
+                if name not in self._open and outcome < effects.OUTCOME_RETRYABLE and not self._has_submitted(name):
+                    self._early[name] = self._trace.now + self._core.limits.client_timeout_seconds
                 if outcome == effects.OUTCOME_RETRYABLE:
                     self._failures[name] += 1
                 elif outcome == effects.OUTCOME_STORED:
@@ -298,6 +304,9 @@ class Contract:
 
     def _worker_died(self, event: events.WorkerDied) -> None:
         agent = self._agents.get(event.route)
+        if agent is not None and event.attempt:
+            if all(worker.incarnation != event.incarnation for worker in self._workers.values()):
+                self._bury((event.client, event.id), event.attempt)
         for route, worker in list(self._workers.items()):
             if agent is not None and worker.incarnation == event.incarnation:
                 self._reported.add(route)
@@ -307,12 +316,36 @@ class Contract:
                 # Not the attempts that it has begun before a second hello, after which it got them again.
                 attempts = {*self._suspended, *self._started[route], (*name, event.attempt)}
                 begun = {each[:2] for each in attempts if each[2] and self._held.is_holder(route, each[:2], each[2])}
+                for name in begun:
+                    if name not in self._open and not self._has_submitted(name):
+                        self._bury_until(name, self._held.attempt(name))
                 for name in self._held.up_to(route, begun):
                     if name not in begun and name in self._open and self._open[name][-1].calls > 1:
                         continue  # a row of several calls has ended, and its answer is lost
                     name = self._gangs.lead(name) or name
                     self._failures[name] += 1
                     self._died.add(name)
+
+    def _bury(self, name: TaskId, attempt: int) -> None:
+        """Note the death of a worker that this scheduler does not know, if the task has not been dispatched here."""
+        is_over = name not in self._open and self._has_submitted(name)
+        if is_over or name in self._held or name in self._attempts or self._buried.get(name, (0, 0))[0] >= attempt:
+            return
+        self._trace.count("deaths without a scheduler")
+        self._bury_until(name, attempt)
+        self._failures[name] += 1
+
+    def _bury_until(self, name: TaskId, attempt: int) -> None:
+        self._buried[name] = attempt, self._trace.now + self._core.limits.client_timeout_seconds
+
+    def _check_buried(self, name: TaskId, attempt: int, options: events.Options) -> None:
+        """Check that a task may be dispatched that has ended, or whose worker has died, before its client came."""
+        is_early = self._trace.now < self._early.pop(name, 0.0) and not options.gang_size
+        self._expect(not is_early, "runs again, though its result came before its client", name)
+        died, until = self._buried.pop(name, (0, 0.0))
+        if self._trace.now < until and not options.gang_size:
+            has_failed = attempt > died and options.retries != 0
+            self._expect(has_failed, "a death before its client came does not count", name, attempt, died)
 
     def _hello(self, event: events.Hello) -> None:
         if event.role == events.AGENT:
@@ -351,6 +384,7 @@ class Contract:
                     self._trace.count("bookings named again")
                     self._named.append((event.incarnation, (client, task_id, attempt), claim[0]))
                 self._held.hold(name, event.route, attempt, None if claim is None else (event.agent, claim))
+                self._buried.pop(name, None)
 
     def _has_submitted(self, name: TaskId) -> bool:
         """Whether a client that is here has submitted this task since the scheduler's start."""
@@ -590,6 +624,7 @@ class Contract:
                 self._expect(worker.task_count == 1, "a member of a gang goes to a busy worker", name)
             self._expect((lead or name) in self._open, "dispatched, and no client waits for it", name)
             options = self._open[lead or name][-1]
+            self._check_buried(name, attempt, options)
             is_split = options.calls > 1 and name in self._died
             self._expect(not is_split, "a row of several calls runs again, though its worker died in it", name)
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
@@ -811,6 +846,9 @@ class Contract:
 
     def _forget_client(self, gone: int) -> None:
         self._objects.client_gone(gone)
+        for early in (self._buried, self._early):
+            for name in [name for name in early if name[0] == gone]:
+                del early[name]
         for name in [name for name in self._open if name[0] == gone]:
             del self._open[name]
             self._cancelled.discard(name)

@@ -43,6 +43,9 @@ class HeldTasks:
         held = self._held.get(name)
         return None if held is None else held.route
 
+    def attempt(self, name: TaskId) -> int:
+        return self._held[name].attempt
+
     def is_holder(self, route: bytes, name: TaskId, attempt: int) -> bool:
         held = self._held.get(name)
         return held is not None and held.route == route and held.attempt == attempt

@@ -337,7 +337,7 @@ MUTATIONS = (
     ),
     Mutation(
         "give a task that runs already no token of its limit",
-        dispatch_writer.DispatchWriter, "_count_reattached", "if task.options.limits or", "if",
+        dispatch_writer.DispatchWriter, "_count_reattached", "task.options.limits or ", "",
     ),
     Mutation(
         "keep the tokens of limits when tasks have ended",
@@ -552,6 +552,18 @@ MUTATIONS = (
     Mutation(
         "drop a result that comes before its client",
         results.ResultHandler, "_keep_early", "is_over = ", "is_over = True or ",
+    ),
+    Mutation(
+        "drop the results that have come before their client when their worker is lost",
+        reattach.Reattach, "remove_worker", " and early.is_awaited", "",
+    ),
+    Mutation(
+        "ignore a death that a former scheduler has not answered",
+        scheduler.Scheduler, "_worker_died", "self._reattach.note_death", "(lambda *_: None)",
+    ),
+    Mutation(
+        "forget that a worker died before its client had submitted its task",
+        reattach.Reattach, "worker_died", "self.note_death", "(lambda *_: None)",
     ),
     Mutation(
         "dispatch resubmitted tasks at once after a restart",

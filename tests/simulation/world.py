@@ -45,6 +45,9 @@ LEAVE_SECONDS = 30.0
 MAX_DELAY_SECONDS = 15.0
 """No message is on its way for longer."""
 
+EARLY_SECONDS = 25.0
+"""The longest time for which answers wait for clients that do not come back."""
+
 SETTLE_SECONDS = 2.0
 """The scheduler does some checks once a second."""
 
@@ -269,6 +272,7 @@ class World:
         self._wait_for("nothing is left of them", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
         self._run_until(self.clock.now + MAX_DELAY_SECONDS)  # a peer's hello may come after its end
         self._wait_for("nothing is left of those", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
+        self._wait_for("no answer waits for its client", lambda: not self.scheduler.core.tables.early, EARLY_SECONDS)
         self._run_until(self.clock.now + SETTLE_SECONDS)
         check_empty(self.scheduler.core, self.scheduler.fresh_core())
 

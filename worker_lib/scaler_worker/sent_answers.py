@@ -22,7 +22,8 @@ MOST_BYTES = 16 << 20
 """The most bytes of these answers. The tasks of larger ones run again if the scheduler is killed."""
 
 LATER_HEARTBEATS = 2
-"""So many later heartbeats are echoed before an answer is dropped: seconds, in which its client has read it."""
+"""So many later heartbeats are echoed before an answer, or a report of a death, is dropped: seconds, in which its
+client has read it."""
 
 
 class SentAnswers:

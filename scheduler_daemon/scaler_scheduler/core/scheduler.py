@@ -207,6 +207,8 @@ class Scheduler:
             self.counts.rejected_messages += 1
             self.counts.wasted_us += WASTED_MESSAGE_US
             self.outbox.add(effects.Error(event.route, str(error), error.tasks))
+        if self._reattach.answered:
+            self._take_early(now)
 
     def tick(self, now: float) -> None:
         """Do the work that is due: remove peers whose lease has run out, stop tasks whose time limit is over."""
@@ -237,6 +239,8 @@ class Scheduler:
             self.successors.check(now)
             self.unschedulable.check(now)
             self._slow_consumer.check(now)
+        if self._reattach.answered:
+            self._take_early(now)
 
     def has_peer(self, route: bytes) -> bool:
         """Whether a peer was welcomed on this connection."""
@@ -267,8 +271,6 @@ class Scheduler:
     def collect(self) -> list[effects.Effect]:
         """Dispatch waiting tasks, and return all effects since the last call."""
         dispatcher = self.dispatcher
-        while self._reattach.answered:
-            self._take_held_results([self._reattach.answered.popleft()], self._clock.now)
         if self._graphs.unneeded:
             self._cancellation.cancel_unneeded()
         if self.bookings.unsettled or self.bookings.reservations:
@@ -524,6 +526,18 @@ class Scheduler:
             else:
                 self._results_handler.handle(event, worker)  # they are late, and their files are removed
 
+    def _take_early(self, now: float) -> None:
+        """Let the answers count that have come before their clients, and whose tasks are there now."""
+        while self._reattach.answered:
+            early, task = self._reattach.answered.popleft()
+            if early.results is not None:
+                self._take_held_results([(early.worker, early.results)], now)
+            elif task.worker is early.worker:
+                if early.ends_workers:
+                    self.tables.functions.note_end_of_worker(task.function)
+                self._peer_loss.end_attempt(task, early.worker, early.death)
+            self._submissions.match_ready(now)
+
     def _add_if_ready(self, worker: Worker) -> None:
         if wants_work(worker, self.limits.queue_size):
             self.dispatcher.add_worker(worker)
@@ -594,14 +608,17 @@ class Scheduler:
             return
         agent.awaited.discard((event.client, event.id))
         worker = self.tables.workers.find(event.incarnation)
+        ran = event.client, event.id, event.attempt
         if worker is None:
             agent.dead_workers.append(event.incarnation)
-        if worker is None or worker.agent != agent.incarnation:
+            self._reattach.note_death(agent.gone_worker(event.incarnation, event.pid), ran, event.cause, now, ran)
+            return
+        if worker.agent != agent.incarnation:
             return
         running = self.tables.find_held(worker, event.client, event.id, event.attempt) if event.attempt else None
         if running is not None:
             self.tables.functions.note_end_of_worker(running.function)
-        self._peer_loss.worker_died(worker, event.cause, now=now, running=running, peak_bytes=event.peak_bytes)
+        self._peer_loss.worker_died(worker, event.cause, now=now, running=running, ran=ran, peak_bytes=event.peak_bytes)
 
     def _transferred(self, event: events.Transferred, now: float) -> None:
         agent = self._peers.agent(event.route)

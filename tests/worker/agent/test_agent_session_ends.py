@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
-from tests.worker.agent.agent_host import AGAIN, BUSY, HELLO, IDLE, MIB, TASK, UNREADY, Host, lines, only, sent
+from tests.worker.agent.agent_host import AGAIN, BUSY, HELLO, IDLE, MIB, TASK, UNREADY, WELCOME, Host, lines, only, sent
 
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskAttempt, Welcome, WorkerDied
@@ -98,6 +99,19 @@ def test_a_worker_that_runs_the_task_is_killed_with_the_reason() -> None:
     assert "died: stopped: cancelled, peak memory 5 MiB" in lines(effects, logging.INFO)[0]
     assert only(StartWorker, effects) == [StartWorker(1, "w1", 103)]
     assert sent(host.ends(103, status=-9)) == [WorkerDied(103, 1030, "signal 9 (SIGKILL)")], "a new death"
+
+
+def test_another_scheduler_is_not_told_of_the_task_of_a_worker_that_was_to_end() -> None:
+    """It does not know that this task was stopped: the worker's death would count as a failed attempt."""
+    host = Host()
+    host.states[1] = BUSY
+    host.receive(end_worker(102))
+    (died,) = sent(host.ends(102, status=-9, state=BUSY))
+    assert sent(host.receive(WELCOME)) == [died], "its scheduler knows it"
+    for _ in range(2):
+        assert sent(host.receive(replace(WELCOME, incarnation=WELCOME.incarnation + 1))) == [
+            WorkerDied(102, 1020, "stopped: cancelled")
+        ]
 
 
 @pytest.mark.parametrize("state", [IDLE, UNREADY, WorkerState(5, 55, 2), WorkerState(4, 56, 2), WorkerState(4, 55, 3)])

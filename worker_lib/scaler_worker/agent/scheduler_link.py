@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Welcome, WorkerDied
 
+from ..sent_answers import LATER_HEARTBEATS
 from .effects import Effect, Log, Send, SendHeartbeat, TakeTicket
 
 ROOM_GAP_SECONDS = 0.05
@@ -30,11 +31,14 @@ LEASE_HEARTBEATS = 3
 
 @dataclass
 class _Report:
-    """A reported death that the scheduler has not confirmed."""
+    """A reported death that the scheduler, or a client, may not have heard of."""
 
     died: WorkerDied
     confirmed_by: int
-    """The first heartbeat after the report. Its echo shows that the scheduler has the report."""
+    """When this heartbeat is echoed, the scheduler has handled the report, and the clients have read its answers."""
+    is_requested: bool
+    """Whether the scheduler had asked for the end of the task. Another scheduler does not know that, and is not told
+    which task the worker ran."""
 
 
 class SchedulerLink:
@@ -174,20 +178,26 @@ class SchedulerLink:
 
     # ------------------------------------------------------------------------------------------------------- messages
 
-    def report(self, died: WorkerDied) -> list[Effect]:
-        """Report a death now, and after each Welcome until a later heartbeat is echoed."""
-        self._unconfirmed.append(_Report(died, confirmed_by=self._sequence + 1))
+    def report(self, died: WorkerDied, is_requested: bool = False) -> list[Effect]:
+        """Report a death now, and after each Welcome until LATER_HEARTBEATS later heartbeats are echoed.
+
+        Args:
+            died: the report.
+            is_requested: whether the scheduler had asked for the end of the task that the worker ran.
+        """
+        self._unconfirmed.append(_Report(died, self._sequence + LATER_HEARTBEATS, is_requested))
         return [Send(died)] if self._welcomed else []
 
     def on_welcome(self, welcome: Welcome, now: float) -> list[Effect]:
         effects = self._answered(now)
+        is_other = self._scheduler != welcome.incarnation
         if not self._scheduler:
             effects.append(Log(logging.INFO, f"welcomed by the scheduler {welcome.version} at {self.address}"))
-        elif self._scheduler != welcome.incarnation:
+        elif is_other:
             effects.append(Log(logging.WARNING, f"the scheduler at {self.address} is a new one: the agent continues"))
         elif self._rejection:
             effects.append(Log(logging.WARNING, f"the scheduler at {self.address} accepts this agent now"))
-        if self._scheduler != welcome.incarnation and self._has_limits:
+        if is_other and self._has_limits:
             self._heartbeat_at = now  # it says how much room the host has for values
         self._rejection = ""
         self._welcomed = True
@@ -200,6 +210,9 @@ class SchedulerLink:
             self._heartbeat_at = min(self._heartbeat_at, now + longest)
             text = f"one heartbeat every {longest:g} s, because the scheduler's lease is {welcome.lease_seconds:g} s"
             effects.append(Log(logging.INFO, text))
+        for report in self._unconfirmed if is_other else ():
+            if report.is_requested:
+                report.died = replace(report.died, client=0, id=0, attempt=0)
         return effects + [Send(report.died) for report in self._unconfirmed]
 
     def on_hello_wanted(self, _: HelloWanted, now: float) -> list[Effect]:

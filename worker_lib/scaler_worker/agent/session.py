@@ -192,7 +192,7 @@ class AgentSession:
         self._has_replaced_worker = True
         effects = []
         if ended.pid and ended.status != SCHEDULER_LOST_STATUS:
-            effects += self._link.report(_worker_died(ended, state))
+            effects += self._link.report(_worker_died(ended, state), worker.is_end_requested)
         effects += self._workers.replace(worker, ended, state, now)
         if worker.environment and worker.failed_starts >= MAX_FAILED_STARTS:
             effects += self._environments.start_failed(worker.environment, ended.cause())
@@ -208,7 +208,8 @@ class AgentSession:
         """Report the death of a worker that was told to end, if it has ended otherwise."""
         if not ended.pid or ended.status in (0, -signal.SIGTERM, SCHEDULER_LOST_STATUS):
             return []
-        return self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
+        died = _worker_died(*worker.explain(ended, self._read_state(worker.slot)))
+        return self._link.report(died, worker.is_end_requested)
 
     def _worker_retired(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
         """Handle the end of a worker while the agent retires: no other worker is started for it.
@@ -217,7 +218,8 @@ class AgentSession:
         """
         effects: list[Effect] = []
         if ended.pid and ended.status not in (0, -signal.SIGTERM):
-            effects += self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
+            died = _worker_died(*worker.explain(ended, self._read_state(worker.slot)))
+            effects += self._link.report(died, worker.is_end_requested)
         return effects if self._workers.living else effects + self._end_retired("no worker is left", now)
 
     def measured(self, resident_bytes: Mapping[int, int]) -> list[Effect]:
@@ -400,7 +402,7 @@ class AgentSession:
         worker = self._workers.living.get(order.incarnation)
         if worker is None or self._phase is not _Phase.SERVING or self._read_state(worker.slot).task != order.task:
             return []
-        return [_kill(worker, Kill(f"stopped: {order.reason}", order.task))]
+        return [_kill(worker, Kill(f"stopped: {order.reason}", order.task, is_requested=True))]
 
     def _on_change_worker(self, order: messages.ChangeWorker, now: float) -> list[Effect]:
         """Start a worker in the place of one that holds no task, or beside one that has suspended tasks; or end one."""

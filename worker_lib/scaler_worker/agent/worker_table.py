@@ -45,6 +45,8 @@ class Kill:
 
     If the worker runs another task when it dies, that task is not the cause.
     """
+    is_requested: bool = False
+    """Whether the scheduler has asked for it."""
 
 
 @dataclass
@@ -69,6 +71,11 @@ class Worker:
     """When the process is killed that gives way to another one."""
     is_surplus: bool = False
     """Whether it ends for good: no process takes its place."""
+
+    @property
+    def is_end_requested(self) -> bool:
+        """Whether the scheduler has asked for its end, because of the task that it ran."""
+        return self.kill is not None and self.kill.is_requested
 
     def explain(self, ended: ProcessEnded, state: WorkerState) -> tuple[ProcessEnded, WorkerState]:
         """Correct the reported end: the agent may know the cause, or that the running task is not the cause."""

@@ -313,14 +313,22 @@ class DispatchWriter:
 
     # --------------------------------------------------------------------------------------------------------- adopting
 
-    def reattach(self, worker: Worker, lane: Lane, task: Task, attempt: int) -> None:
-        """Record that this worker runs a task of this lane that waits for another attempt."""
+    def reattach(self, task: Task, lane: Lane, worker: Worker, attempt: int, has_ended: bool) -> None:
+        """Record that a worker runs a task of this lane that waits for another attempt.
+
+        Args:
+            task: the task.
+            lane: its lane.
+            worker: the worker.
+            attempt: the number of the attempt that it runs.
+            has_ended: whether this attempt has ended already: then it holds no resources.
+        """
         task.transition(REATTACH)
         task.attempt = attempt
         task.since = self._clock.now
         task.cost = cost_ns(task.function, task.options)
         task.reads_files = len(task.inputs) > 0
-        self._count_reattached(worker, task, lane)
+        self._count_reattached(worker, task, lane, has_ended)
 
     def reattach_member(self, worker: Worker, task: GangTask) -> None:
         """Record that a worker that has joined again still runs this member of a gang."""
@@ -332,8 +340,17 @@ class DispatchWriter:
             self._holdings.take_running(task, worker)
         self._counts.add_dispatched(1, 1)
 
-    def reattach_row(self, worker: Worker, lane: Lane, batch: Batch, row: int, attempt: int) -> Task:
-        """Record that this worker runs a task whose row waits here and was not dispatched."""
+    def reattach_row(self, lane: Lane, batch: Batch, row: int, worker: Worker, attempt: int, has_ended: bool) -> Task:
+        """Record that a worker runs a task whose row waits here and was not dispatched.
+
+        Args:
+            lane: the lane.
+            batch: the batch with the row.
+            row: the row.
+            worker: the worker.
+            attempt: the number of the attempt that it runs.
+            has_ended: whether this attempt has ended already: then it holds no resources.
+        """
         function = batch.function_at(row)
         payload, start, size, is_large = batch.take_row(row)
         serial = self._next_serial
@@ -358,12 +375,12 @@ class DispatchWriter:
         task.state = WAITING
         task.transition(REATTACH)
         client.tasks[task.id] = task
-        self._count_reattached(worker, task, lane)
+        self._count_reattached(worker, task, lane, has_ended)
         return task
 
-    def _count_reattached(self, worker: Worker, task: Task, lane: Lane) -> None:
+    def _count_reattached(self, worker: Worker, task: Task, lane: Lane, has_ended: bool) -> None:
         worker.hold(task)
-        if task.options.limits or task.options.resources:
+        if (task.options.limits or task.options.resources) and not has_ended:
             self._holdings.take_running(task, worker)
         task.client.newest_attempt = max(task.client.newest_attempt, task.attempt)
         weight = task.options.weight

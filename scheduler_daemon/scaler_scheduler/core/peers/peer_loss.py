@@ -77,11 +77,22 @@ class PeerLoss:
         *,
         now: float,
         running: Task | None,
+        ran: TaskAttempt = (0, 0, 0),
         peak_bytes: int = 0,
         is_logged: bool = True,
     ) -> None:
         """Handle a worker whose process has ended or whose lease ran out. All attempts that had begun have failed: that
-        of its running task, those of its suspended tasks, and those whose answers are lost with it."""
+        of its running task, those of its suspended tasks, and those whose answers are lost with it.
+
+        Args:
+            worker: the worker.
+            cause: why it has died.
+            now: seconds of the monotonic clock.
+            running: the task that it ran, if it is known here.
+            ran: the attempt that it ran, as its agent says. The number 0: none is known.
+            peak_bytes: the largest resident size of its process. 0: not known.
+            is_logged: whether a warning is logged.
+        """
         self._tables.counts.count_death(cause)
         peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
         if running is not None:
@@ -92,7 +103,15 @@ class PeerLoss:
                 _count_death(task, worker, f"{cause}{peak}{'' if task is running else beside}")
         if is_logged:
             self._log_death(worker, f"{cause}{peak}", running)
+        self._reattach.worker_died(worker, cause, now, ran)
         self.worker_left(worker, now, cause)
+
+    def end_attempt(self, task: Task, worker: Worker, cause: str) -> None:
+        """Count a failed attempt of a task whose worker had died before its client submitted it to this scheduler."""
+        _count_death(task, worker, cause)
+        self._attempt_end.detach(task)
+        task.transition(WORKER_LOST)
+        self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, printable_line(cause.encode()))
 
     def _log_death(self, worker: Worker, cause: str, running: Task | None) -> None:
         """Log one warning about a worker's death. Only this method knows the task that it ran and the task's next
@@ -219,6 +238,7 @@ class PeerLoss:
             counts.further_waiting -= lane.further_calls
         client.lanes = {}
         self._graphs.remove_client(client)
+        self._reattach.remove_client(client)
         if client.place is not None:
             self._transfer_end.agent_lost(client.place, [])
             client.place = None

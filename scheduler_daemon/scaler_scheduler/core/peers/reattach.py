@@ -6,18 +6,19 @@ running task that no client has submitted is kept as unclaimed. A task that has 
 meanwhile, is stopped; its worker continues like a new worker.
 
 A worker also reports the tasks that have ended and whose results may be lost; it sends these results again. A result
-that comes before its client is kept as early, and counts when the client submits the task.
+that comes before its client is kept as early, and counts when the client submits the task. So does the death of a
+worker that ran the task: its own scheduler may have ended before it could answer.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS, Cancellation
 from scaler_scheduler.core.completion.suspension import TaskAttempt, is_suspended, suspend
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client, GangTask, Lane, Task, Worker
@@ -35,8 +36,8 @@ class Reattach:
         self._holdings = core.holdings
         self._cancellation = cancellation
         self._client_timeout_seconds = core.limits.client_timeout_seconds
-        self.answered: deque[tuple[Worker, Results]] = deque()
-        """Early results whose tasks were just attached to their workers: they count now."""
+        self.answered: deque[tuple[EarlyAnswer, Task]] = deque()
+        """Early answers whose tasks were just attached to their workers: they count now."""
 
     def attach(self, worker: Worker, name: TaskAttempt, now: float, is_finished: bool = False) -> None:
         """Attach a task that a worker runs or has suspended, or has finished, as its hello says."""
@@ -59,7 +60,7 @@ class Reattach:
             return
         is_over = client is not None and self._has_ended(client, task_id)
         if is_finished:
-            if not is_over and name[:2] not in self._tables.early:
+            if not is_over:
                 early = EarlyAnswer(worker, attempt, now + self._client_timeout_seconds)
                 self._tables.keep_early(early, *name[:2])
             return
@@ -75,24 +76,9 @@ class Reattach:
                 self._end_members(client, batch.ids[row], batch.options.gang_size, now)
             return
         for row, task_id in enumerate(batch.ids):
-            if row in batch.cancelled:
-                continue
-            early = self._tables.pop_early(client.incarnation, task_id)
-            if early is not None:
-                task = self._writer.reattach_row(early.worker, lane, batch, row, early.attempt)
-                self._take_early(early, task, now)
-                continue
-            unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
-            if unclaimed is None:
-                continue
-            if unclaimed.is_over:
-                client.skip_attempts(unclaimed.attempt)
-                continue
-            del self._tables.unclaimed[client.incarnation, task_id]
-            worker = unclaimed.worker
-            worker.unclaimed -= not unclaimed.is_suspended
-            task = self._writer.reattach_row(worker, lane, batch, row, unclaimed.attempt)
-            self._resume(task, unclaimed.is_suspended, now)
+            if row not in batch.cancelled:
+                attach = partial(self._writer.reattach_row, lane, batch, row)
+                self._match(client, task_id, attach, now)
         self._dispatcher.prune(lane)
 
     def match_ready(self, tasks: Iterable[Task], now: float) -> None:
@@ -100,24 +86,63 @@ class Reattach:
         for task in tasks:
             if task.options.gang_size:
                 self._end_members(task.client, task.id, task.options.gang_size, now)
-                continue
-            if task.state != WAITING:
-                continue
-            early = self._tables.pop_early(task.client.incarnation, task.id)
-            if early is not None:
-                self._attach_task(early.worker, task, early.attempt)
-                self._take_early(early, task, now)
-                continue
-            unclaimed = self._tables.unclaimed.get((task.client.incarnation, task.id))
-            if unclaimed is None:
-                continue
-            if unclaimed.is_over:
-                task.client.skip_attempts(unclaimed.attempt)
-                continue
-            del self._tables.unclaimed[task.client.incarnation, task.id]
-            unclaimed.worker.unclaimed -= not unclaimed.is_suspended
-            self._attach_task(unclaimed.worker, task, unclaimed.attempt)
-            self._resume(task, unclaimed.is_suspended, now)
+            elif task.state == WAITING:
+                self._match(task.client, task.id, partial(self._attach_task, task), now)
+
+    def _match(self, client: Client, task_id: int, attach: Callable[[Worker, int, bool], Task], now: float) -> None:
+        """Attach a task that waits, if a worker runs it or its attempt has ended.
+
+        Args:
+            client: its client.
+            task_id: its id.
+            attach: attaches it: gets the worker, the number of the attempt, and whether the attempt has ended.
+            now: seconds of the monotonic clock.
+        """
+        early = self._tables.pop_early(client.incarnation, task_id)
+        if early is not None:
+            self._take_early(early, attach(early.worker, early.attempt, True), now)
+            return
+        unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
+        if unclaimed is None:
+            return
+        if unclaimed.is_over:
+            client.skip_attempts(unclaimed.attempt)
+            return
+        del self._tables.unclaimed[client.incarnation, task_id]
+        unclaimed.worker.unclaimed -= not unclaimed.is_suspended
+        self._resume(attach(unclaimed.worker, unclaimed.attempt, False), unclaimed.is_suspended, now)
+
+    def note_death(self, worker: Worker, name: TaskAttempt, cause: str, now: float, ran: TaskAttempt) -> None:
+        """Note that a worker has died during an attempt whose task its client has not submitted to this scheduler, as
+        far as its agent knows. The attempt counts as failed.
+
+        Args:
+            worker: the worker. It has not joined, or it is about to be removed.
+            name: the attempt.
+            cause: why it has died.
+            now: seconds of the monotonic clock.
+            ran: the attempt that it ran when it died.
+        """
+        incarnation, task_id, attempt = name
+        if not 0 < attempt < ATTEMPT_LIMIT:
+            return
+        deadline = now + self._client_timeout_seconds
+        death = EarlyAnswer(worker, attempt, deadline, death=cause or "unknown cause", ends_workers=name == ran)
+        client = self._tables.clients.find(incarnation)
+        if client is not None:
+            if attempt <= client.stale_attempt:  # of an earlier submission
+                return
+            known = client.tasks.get(task_id)
+            if known is None or not known.attempt:
+                task = self._attach_waiting(client, worker, name, has_ended=True)
+                if task is not None:
+                    self._take_early(death, task, now)
+                    return
+            if self._has_ended(client, task_id):
+                return
+        unclaimed = self._tables.unclaimed.get((incarnation, task_id))
+        if unclaimed is None or unclaimed.worker is worker or unclaimed.attempt < attempt:
+            self._tables.keep_early(death, incarnation, task_id)
 
     def _end_members(self, client: Client, first: int, size: int, now: float) -> None:
         """Stop the members of a gang that workers still run from before. The gang begins again: results of members that
@@ -148,50 +173,68 @@ class Reattach:
             self._tables.pop_early(*key)
 
     def remove_worker(self, worker: Worker) -> None:
-        """Forget the unclaimed tasks and early results of a lost worker."""
+        """Forget the unclaimed tasks of a lost worker, and those early results of it that have not come."""
         gone = [key for key, unclaimed in self._tables.unclaimed.items() if unclaimed.worker is worker]
         for key in gone:
             del self._tables.unclaimed[key]
-        for key in [key for key, early in self._tables.early.items() if early.worker is worker]:
+        for key in [key for key, early in self._tables.early.items() if early.worker is worker and early.is_awaited]:
             self._tables.pop_early(*key)
 
+    def remove_client(self, client: Client) -> None:
+        """Forget the early answers of a client that has left."""
+        for key in [key for key in self._tables.early if key[0] == client.incarnation]:
+            self._tables.pop_early(*key)
+
+    def worker_died(self, worker: Worker, cause: str, now: float, ran: TaskAttempt) -> None:
+        """Note the death of a worker that is about to be removed: the attempts of its unclaimed tasks have failed. For
+        the arguments see `note_death`."""
+        for (client, task_id), unclaimed in list(self._tables.unclaimed.items()):
+            if unclaimed.worker is worker and not unclaimed.is_over:
+                self.note_death(worker, (client, task_id, unclaimed.attempt), cause, now, ran)
+
     def _take_early(self, early: EarlyAnswer, task: Task, now: float) -> None:
-        """Let an early result count, for its task that was just attached."""
-        self._dispatcher.mark_busy(early.worker)
+        """Let an early answer count, for its task that was just attached."""
+        if self._tables.workers.find(early.worker.incarnation) is early.worker:
+            self._dispatcher.mark_busy(early.worker)
         self._resume(task, False, now)
-        if early.results is not None:
-            self.answered.append((early.worker, early.results))
+        if not early.is_awaited:
+            self.answered.append((early, task))
 
     def _add_unclaimed(self, worker: Worker, name: TaskAttempt, suspended: bool, is_over: bool, now: float) -> None:
         """Keep an unclaimed task. It occupies a slot of its worker."""
+        early = self._tables.early.get(name[:2])
+        if early is not None and early.attempt < name[2]:
+            self._tables.pop_early(*name[:2])
         if name[:2] not in self._tables.unclaimed:
             deadline = now + (GRACE_SECONDS if is_over else self._client_timeout_seconds)
             self._tables.unclaimed[name[:2]] = UnclaimedTask(worker, name[2], suspended, is_over, deadline)
             worker.unclaimed += not suspended
 
-    def _attach_waiting(self, client: Client, worker: Worker, name: TaskAttempt) -> Task | None:
+    def _attach_waiting(
+        self, client: Client, worker: Worker, name: TaskAttempt, has_ended: bool = False
+    ) -> Task | None:
         """Take the client's waiting task out of its lane or batch, and attach it. Returns None if it does not wait."""
         _, task_id, attempt = name
         task = client.tasks.get(task_id)
         if task is not None:
             if task.state != WAITING or task.options.gang_size:
                 return None
-            self._attach_task(worker, task, attempt)
-            return task
+            return self._attach_task(task, worker, attempt, has_ended)
         for lane in list(client.lanes.values()):
             found = lane.batches.find(task_id)
             if found is not None and found[0].options.gang_size:
                 return None
             if found is not None:
-                task = self._writer.reattach_row(worker, lane, *found, attempt)
+                task = self._writer.reattach_row(lane, *found, worker, attempt, has_ended)
                 self._dispatcher.prune(lane)
                 return task
         return None
 
-    def _attach_task(self, worker: Worker, task: Task, attempt: int) -> None:
+    def _attach_task(self, task: Task, worker: Worker, attempt: int, has_ended: bool) -> Task:
         lane = task.client.lane_of(task)  # the task stays in the lane's `requeued` for now, and no longer waits
-        self._writer.reattach(worker, lane, task, attempt)
+        self._writer.reattach(task, lane, worker, attempt, has_ended)
         self._dispatcher.prune(lane)
+        return task
 
     def _has_ended(self, client: Client, task_id: int) -> bool:
         """Whether a task that does not wait has ended, or runs elsewhere.

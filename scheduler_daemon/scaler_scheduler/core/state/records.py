@@ -1033,6 +1033,14 @@ class Agent:
         self.evacuated: set[StoredObject] = set()
         """Objects that were requested from it because it retires. Some may have arrived or may be dropped."""
 
+    def gone_worker(self, incarnation: int, pid: int) -> Worker:
+        """Return a record of a worker of its host that has died before it could join."""
+        none: frozenset[Any] = frozenset()
+        return Worker(
+            incarnation, self.incarnation, b"", name=self.name, host=self.host, pid=pid, capabilities=none, kinds=none,
+            deadline=0.0,
+        )  # fmt: skip
+
     def set_data(self, data: DataAddress | None) -> None:
         """Note where other agents get its object files, as it says. A ticket that the scheduler has made stays."""
         if data is not None and self.ticket:

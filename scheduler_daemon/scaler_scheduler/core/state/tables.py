@@ -58,17 +58,36 @@ class UnclaimedTask:
 
 
 class EarlyAnswer:
-    """The result of a task that has ended before its client has submitted it again."""
+    """The end of an attempt whose task its client has not submitted again yet: a result, or the death of its worker."""
 
-    __slots__ = ("attempt", "deadline", "results", "worker")
+    __slots__ = ("attempt", "deadline", "death", "ends_workers", "results", "worker")
 
-    def __init__(self, worker: Worker, attempt: int, deadline: float, results: Results | None = None) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        attempt: int,
+        deadline: float,
+        results: Results | None = None,
+        *,
+        death: str = "",
+        ends_workers: bool = False,
+    ) -> None:
         self.worker = worker
+        """Its worker, which may be lost meanwhile."""
         self.attempt = attempt
         self.deadline = deadline
         """The deadline for its client to submit it, in seconds of the monotonic clock."""
         self.results = results
-        """Its one row; None: its worker has named the task as finished, and the row follows."""
+        """Its one row; None: its worker has named the task as finished, and the row follows, or there is no result."""
+        self.death = death
+        """Why its worker has died during the attempt. Empty: the attempt has a result."""
+        self.ends_workers = ends_workers
+        """Whether the worker has died because of this task, as far as its agent knows."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its worker is going to send the result."""
+        return self.results is None and not self.death
 
 
 class Tables:
@@ -107,12 +126,15 @@ class Tables:
         self.unclaimed: dict[tuple[int, int], UnclaimedTask] = {}
         """Unclaimed tasks, by client and id."""
         self.early: dict[tuple[int, int], EarlyAnswer] = {}
-        """Results of tasks that their clients have not submitted again yet, by client and id."""
+        """Ends of attempts whose tasks their clients have not submitted again yet, by client and id."""
         self.early_bytes = 0
         """The bytes of these results."""
 
     def keep_early(self, answer: EarlyAnswer, client: int, task_id: int) -> None:
-        """Keep a result, or the name of a result that follows, until the client submits the task again."""
+        """Keep the end of an attempt until the client submits the task again, unless a later one is known."""
+        known = self.early.get((client, task_id))
+        if known is not None and known.attempt > answer.attempt:
+            return
         self.pop_early(client, task_id)
         self.early[client, task_id] = answer
         self.early_bytes += _bytes_of(answer)

@@ -100,14 +100,117 @@ def test_finished_tasks_of_a_lost_client_are_forgotten(core):
     assert not core.scheduler.tables.early and not core.scheduler.tables.early_bytes
 
 
-def test_a_worker_that_is_lost_takes_its_early_results_along(core):
-    core.worker(W, 22, running=[ROW], finished=1)
+@pytest.mark.parametrize("has_limits", [False, True])
+def test_an_early_result_outlives_its_worker(core, has_limits):
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33, running=[ROW], finished=1)
     core.results(W, [ROW], body=b"v")
+    core.died(A, 22)
+    core.worker(W2, 23)
+    client(core)
+    core.submit(C, [1], body=b"x", limits=("lock:a",) if has_limits else ())
+    assert core.take() == [resolved(1, body=b"v")]
+    assert core.tables()["dispatched"] == core.tables()["waiting"] == 0
+    assert not core.scheduler.holdings.held
+
+
+def test_a_finished_task_whose_result_has_not_come_runs_again_if_its_worker_is_lost(core):
+    core.worker(W, 22, running=[ROW], finished=1)
     core.goodbye(W)
     client(core)
     core.submit(C, [1], body=b"x")
     assert core.take() == []
     assert core.tables()["waiting"] == 1
+
+
+# ------------------------------------------------------------------------------------ deaths without a scheduler
+
+
+def died_text(core, task_id=1):
+    (sent,) = [sent for sent in core.take() if sent[0] == "resolved"]
+    assert sent[2][0][:2] == (task_id, WORKER_DIED)
+    return sent[2][0][2]
+
+
+@pytest.mark.parametrize("order", ["client, agent", "agent, client"])
+def test_a_death_that_the_former_scheduler_has_not_answered_counts(make_core, order):
+    """The agent repeats its report to the next scheduler."""
+    core = make_core(task_retries=0)
+    for peer in order.split(", "):
+        if peer == "client":
+            client(core)
+            core.submit(C, [1], body=b"x")
+        else:
+            core.agent(A, 33)
+            core.died(A, 22, ROW)
+    core.worker(W2, 23, agent=33)
+    assert b"attempt 1 on host" in died_text(core)
+    assert core.tables()["waiting"] == core.tables()["dispatched"] == 0
+    assert core.scheduler.tables.clients.find(11).functions[1].ends_workers, "it runs beside no suspended task"
+
+
+@pytest.mark.parametrize("ends", ["died", "lease"])
+def test_a_worker_dies_before_its_client_has_submitted_the_task(make_core, ends):
+    core = make_core(task_retries=0)
+    core.agent(A, 33)
+    core.worker(W, 22, agent=33, running=[ROW])
+    if ends == "died":
+        core.died(A, 22, ROW)
+    else:
+        core.wait(30)
+        core.heartbeat(A)
+        core.wait(31)
+    core.take()
+    client(core)
+    core.submit(C, [1], body=b"x")
+    assert b"attempt 1 on host" in died_text(core)
+
+
+def test_a_task_with_retries_left_runs_again_with_the_next_number(core):
+    core.agent(A, 33)
+    core.died(A, 22, ROW)
+    core.worker(W2, 23, agent=33)
+    client(core)
+    core.submit(C, [1], body=b"x")
+    assert rows_of(core) == [(11, 1, 2)]
+
+
+@pytest.mark.parametrize("order", ["death, worker", "worker, death"])
+def test_the_death_of_an_attempt_before_the_one_that_runs_does_not_count(make_core, order):
+    core = make_core(task_retries=0)
+    core.agent(A, 33)
+    for peer in order.split(", "):
+        if peer == "death":
+            core.died(A, 22, ROW)
+        else:
+            core.worker(W2, 23, agent=33, running=[(11, 1, 2)])
+    client(core)
+    core.submit(C, [1], body=b"x")
+    assert core.take() == []
+    core.results(W2, [(11, 1, 2)], body=b"v")
+    assert core.take() == [resolved(1, body=b"v")]
+
+
+def test_a_repeated_report_to_the_same_scheduler_counts_once(core):
+    joined(core)
+    running(core)
+    core.died(A, 22, ROW)
+    core.died(A, 22, ROW)
+    core.worker(W2, 23, agent=33)
+    assert rows_of(core) == [(11, 1, 2)]
+    core.died(A, 22, ROW)
+    core.results(W2, [(11, 1, 2)], body=b"v")
+    assert core.take() == [resolved(1, body=b"v")]
+    core.died(A, 22, ROW)
+    assert not core.scheduler.tables.early
+
+
+def test_deaths_of_a_client_that_does_not_come_back_are_forgotten(core):
+    core.agent(A, 33)
+    core.died(A, 22, ROW)
+    assert core.scheduler.tables.early
+    core.wait(1000)
+    assert not core.scheduler.tables.early
 
 
 def test_a_second_hello_from_before_the_welcome_changes_nothing(core):

@@ -87,7 +87,7 @@ def test_it_does_not_wait_for_a_worker_that_has_died(core):
     named_by_its_agent(core)
     core.died(A, 22, ROW)
     core.wait(LOOK_SECONDS)
-    assert core.take_dispatched(W2) == [ROW]
+    assert core.take_dispatched(W2) == [(11, 1, 2)], "the next attempt"
 
 
 def test_it_does_not_wait_for_ever(core):
