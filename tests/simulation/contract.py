@@ -769,6 +769,8 @@ class Contract:
                 continue
             del self._open[name]
             self._objects.closed(name)
+            self._early.pop(name, None)
+            self._buried.pop(name, None)
             self._drop(name)
             self._failures.pop(name, None)
             self._returned.pop(name, None)
