@@ -198,6 +198,9 @@ class Contract:
                 continue
             there = self._open.setdefault(name, [])
             if not there or not _knows(client, task_id):
+                if there:  # it has been answered
+                    self._early.pop(name, None)
+                    self._buried.pop(name, None)
                 there.append(event.options)
                 self._gangs.submitted(name, event.options)
                 stored = self._core.tables.objects.find(client, task_id)
@@ -244,7 +247,8 @@ class Contract:
                     continue
                 self._returned[name] = outcome
                 self._died.discard(name)
-                if name not in self._open and outcome < effects.OUTCOME_RETRYABLE and not self._has_submitted(name):
+                is_first = self._core.tables.clients.find(client) is None
+                if is_first and outcome < effects.OUTCOME_RETRYABLE:
                     self._early[name] = self._trace.now + self._core.limits.client_timeout_seconds
                 if outcome == effects.OUTCOME_RETRYABLE:
                     self._failures[name] += 1
