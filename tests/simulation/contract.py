@@ -387,6 +387,8 @@ class Contract:
                 if claim is not None:
                     self._trace.count("bookings named again")
                     self._named.append((event.incarnation, (client, task_id, attempt), claim[0]))
+                if row >= running:
+                    self._started[event.route].add((client, task_id, attempt))
                 self._held.hold(name, event.route, attempt, None if claim is None else (event.agent, claim))
                 self._buried.pop(name, None)
 
