@@ -104,7 +104,7 @@ class RunningScheduler(FakeScheduler):
         pickles: list[bytes] = []
         outcome, failure = Outcome.VALUE, b""
         try:
-            form, _, calls = row_calls(payload)
+            form, _, calls, _ = row_calls(payload)
             for call in calls:
                 arguments = loads(call) if form == PICKLES else (call,) if form == SINGLES else call
                 pickles.append(dumps(loads(function)(*arguments)))

@@ -150,6 +150,21 @@ def test_stopping_a_parent_stops_its_children(
     assert len(notes(log, "child")) == 2 and not notes(log, "ended")
 
 
+def leave_or_wait(client: Client, number: int) -> int:
+    """Leave a child that does not end, or wait for one that does."""
+    if not number:
+        client.submit(time.sleep, 600)
+        return 0
+    return client.submit(square, number).result()
+
+
+def test_the_children_of_a_call_end_with_it_and_not_with_its_row(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """Otherwise the child of the first call would have the only slot while the second one waits for its own."""
+    with cluster(tmp_path, daemon.address, 1), Client(daemon.address) as client:
+        mapped = client.executor().map(leave_or_wait, [client] * 4, range(4), chunksize=4, timeout=SECONDS)
+        assert list(mapped) == [0, 1, 4, 9]
+
+
 def test_a_time_limit_of_a_parent(client: Client, tmp_path: Path) -> None:
     log, never = str(tmp_path / "log"), str(tmp_path / "never")
     with pytest.raises(TaskTimeoutError):

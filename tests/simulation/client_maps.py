@@ -312,7 +312,7 @@ class ClientMap:
 
 
 def _calls(payload: Payload) -> list[tuple[Any, ...]]:
-    form, _, calls = row_calls(payload)
+    form, _, calls, _ = row_calls(payload)
     if form != TUPLES:
         raise SimulationError("the calls are not in one pickle")
     return list(calls)

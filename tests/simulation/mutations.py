@@ -57,7 +57,7 @@ from scaler_scheduler.core.state import workers as worker_tables
 from scaler_worker import sent_answers
 from scaler_worker.agent import environments as agent_environments
 from scaler_worker.agent import worker_table
-from scaler_worker.worker import interruption, runner
+from scaler_worker.worker import interruption, runner, task_host
 from scaler_worker.worker import session as worker_session
 
 MUTATIONS = (
@@ -889,8 +889,12 @@ MUTATIONS = (
         graphs.Graphs, "_is_known", "if not keep and task_id in client.unread.repeated:", "if False:",
     ),
     Mutation(
+        "let the children of a call run until its row ends",
+        task_host.WorkerTaskHost, "current", "self._interruption.stop_children(task.name)", "pass",
+    ),
+    Mutation(
         "leave the children of a task that has ended",
-        interruption.Interruption, "finish", "self._stop_children(name)",
-        "if place is not None: self._stop_children(name)",
+        interruption.Interruption, "finish", "self.stop_children(name)",
+        "if place is not None: self.stop_children(name)",
     ),
 )  # fmt: skip

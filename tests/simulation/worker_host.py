@@ -208,7 +208,7 @@ class WorkerHost:
             )
             self.nested.is_blocked = lambda: self._is_hogged
         self.world.trace.count("tasks of tasks")
-        self._slot.wakeup.is_set = True  # as WorkerTaskHost.current
+        self.task_host.current()  # as a client in a task does
         return self.nested.submit(child, replace(child.options, depth=depth_of(run.row) + 1), run.name)
 
     def stop_children(self, name: TaskAttempt) -> None:

@@ -13,7 +13,7 @@ from scaler_client.protocol.messages import Hello, Message, Outcome, TaskAttempt
 from scaler_client.protocol.wire import encode
 from scaler_worker.task_rows import Row, attempt_of, booking_number, booking_of
 from scaler_worker.worker.connection import Connection
-from scaler_worker.worker.executor import ROW_LIMIT_BYTES
+from scaler_worker.worker.executor import ROW_LIMIT_BYTES, thread_row
 from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.run_token import RunToken, Wakeup
 from scaler_worker.worker.session import WorkerSession
@@ -184,7 +184,7 @@ class SimulatedInterruption(Interruption):
     def _is_in_import(self) -> bool:
         return False
 
-    def _stop_children(self, name: TaskAttempt) -> None:
+    def stop_children(self, name: TaskAttempt) -> None:
         self._worker.stop_children(name)
 
 
@@ -290,7 +290,7 @@ class SimulatedExecution:
         answers: list[bytes] = []
         keys: list[int] = []
         outcome, failure = 0, b""
-        _, count, calls = row_calls(payload)
+        _, count, calls, thread_row.source = row_calls(payload)
         for call, positions in calls:
             outcome, answer = self._call(row, number, call, CallInputs(inputs, positions), None, keys)
             keys.append(key_of(call))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice, repeat
+from itertools import accumulate, chain, repeat
 from struct import Struct
 from struct import error as StructError
 from typing import Any
@@ -172,11 +172,12 @@ class PackError(Exception):
         self.error = error
 
 
-def row_calls(payload: Payload) -> tuple[int, int, Iterator[Any]]:
+def row_calls(payload: Payload) -> tuple[int, int, Iterator[Any], Iterator[Any]]:
     """Return the calls of a row, on the worker.
 
     Returns:
-        The form of each call (PICKLES, TUPLES or SINGLES), the number of calls, and the calls.
+        The form of each call (PICKLES, TUPLES or SINGLES), the number of calls, the calls, and what these are taken
+        from: an iterator whose `length_hint` falls with each call that begins.
 
     Raises:
         Exception: the payload is malformed, or can't be unpickled.
@@ -184,11 +185,16 @@ def row_calls(payload: Payload) -> tuple[int, int, Iterator[Any]]:
     are_together, arity, begin, count = _ROW.unpack_from(payload)
     pickles = _split(memoryview(payload)[_ROW.size :])
     if not are_together:
-        return PICKLES, count, iter(pickles)
+        each = iter(pickles)
+        return PICKLES, count, each, each
     if not arity:
-        return TUPLES, count, repeat((), count)
-    values = islice(chain.from_iterable(list(map(_loads, pickles))), begin * arity, (begin + count) * arity)
-    return (SINGLES, count, values) if arity == 1 else (TUPLES, count, zip(*[values] * arity, strict=True))
+        nothing = repeat((), count)
+        return TUPLES, count, nothing, nothing
+    together = list(chain.from_iterable(map(_loads, pickles)))
+    values = iter(together[begin * arity : (begin + count) * arity])
+    if arity == 1:
+        return SINGLES, count, values, values
+    return TUPLES, count, zip(*[values] * arity, strict=True), values
 
 
 def pack_answer(values: list[Any], pickles: list[bytes] | None, run_ns: int, failure: Payload = b"") -> bytes:

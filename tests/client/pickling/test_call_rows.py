@@ -28,7 +28,7 @@ from scaler_client.pickling.serializer import dumps, loads
 def unpacked(calls: list[tuple[Any, ...]], begin: int = 0, end: int | None = None) -> list[Any]:
     end = len(calls) if end is None else end
     payload = CallBlock(0, len(calls), pack_calls(None, calls)).row(begin, end)
-    form, count, rows = row_calls(payload)
+    form, count, rows, _ = row_calls(payload)
     found = [loads(each) if form == PICKLES else (each,) if form == SINGLES else each for each in rows]
     assert len(found) == count
     return found

@@ -37,7 +37,7 @@ class Recorder:
         """The number of calls of each row that was submitted."""
 
     def submit_with_options(self, sink: SingleSink, _function: Function, payload: Any) -> int:
-        _, count, calls = row_calls(payload)
+        _, count, calls, _ = row_calls(payload)
         task_id = len(self.sizes)
         self.sizes.append(count)
         self.rows[task_id] = sink, list(calls)

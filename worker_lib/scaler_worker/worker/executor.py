@@ -6,9 +6,11 @@ pickling of its arguments or result. A TaskStoppedError that hits any other code
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from operator import length_hint
 from traceback import StackSummary
 from typing import Any
 
@@ -66,6 +68,20 @@ reading is a twelfth of what a no-op costs in the worker (`make bench ONLY=map`)
 
 _OVER: Any = object()
 """In place of a result: there is none."""
+
+
+class ThreadRow(threading.local):
+    """The row of several calls that the calling thread runs, or ran last."""
+
+    source: Iterator[Any] = iter(())
+    """What its calls are taken from."""
+
+    def calls_left(self) -> int:
+        """How many values of its calls are left: the number falls with each call that begins."""
+        return length_hint(self.source)
+
+
+thread_row = ThreadRow()
 
 
 class _Substitute:
@@ -186,7 +202,7 @@ class Executor:
         deadline = begun + ROW_LIMIT_NS
         not_loaded: Payload | None = payload  # what is being unpickled
         try:
-            form, count, calls = row_calls(payload)
+            form, count, calls, thread_row.source = row_calls(payload)
             not_loaded = None
             value: Any = _OVER
             if form != PICKLES:

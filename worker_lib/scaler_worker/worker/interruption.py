@@ -55,7 +55,7 @@ class Interruption(ABC):
             elif name not in self._session.suspended:
                 self._discard(name)
                 continue
-            self._stop_children(name)
+            self.stop_children(name)
 
     def retry(self) -> None:
         """Try again to interrupt the running task, because it may have reached a safe point. The connection's lock is
@@ -86,7 +86,7 @@ class Interruption(ABC):
             if self._has_damaged_process():
                 self._mark_damaged(name)
             self._discard(name)
-        self._stop_children(name)
+        self.stop_children(name)
         return place
 
     def raise_if_due(self, name: TaskAttempt) -> None:
@@ -118,7 +118,8 @@ class Interruption(ABC):
     def _is_in_import(self) -> bool:
         """Whether the calling thread is importing a module."""
 
-    def _stop_children(self, name: TaskAttempt) -> None:
+    def stop_children(self, name: TaskAttempt) -> None:
+        """Stop the open tasks that this task has submitted. Does not wait."""
         if task_host.stop_children is not None:
             task_host.stop_children(name)
 

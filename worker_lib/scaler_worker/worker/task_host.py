@@ -10,9 +10,10 @@ import threading
 import time
 from dataclasses import dataclass
 
-from scaler_client.protocol.messages import FLAG_STREAM_OUTPUT, Output, TaskAttempt
+from scaler_client.protocol.messages import FLAG_CALLS, FLAG_STREAM_OUTPUT, Output, TaskAttempt
 from scaler_worker.output.task_output import TaskOutput
 from scaler_worker.task_rows import Row, attempt_of, booking_of, depth_of, flags_of, priority_of
+from scaler_worker.worker.executor import thread_row
 from scaler_worker.worker.gang_place import GangPlace
 from scaler_worker.worker.runner import Runner, TaskSlot
 from scaler_worker.worker.running_task import Suspension
@@ -63,6 +64,11 @@ class WorkerTaskHost:
         if task is None or task.row is not row:
             task = self._current = SuspendableTask(self, row)
             self._slot.wakeup.is_set = True  # the run loop ends its children with it
+        elif task.has_calls:
+            left = thread_row.calls_left()
+            if left != task.calls_left:  # another call of the row: the children of the one before end with it
+                task.calls_left = left
+                self._interruption.stop_children(task.name)
         return task
 
     def gang_of(self, row: Row) -> GangPlace | None:
@@ -136,6 +142,9 @@ class SuspendableTask:
         self.stream_output = bool(flags_of(row) & FLAG_STREAM_OUTPUT)
         self.booking = booking_of(row)
         self.gang = host.gang_of(row)
+        self.has_calls = bool(flags_of(row) & FLAG_CALLS)
+        self.calls_left = thread_row.calls_left() if self.has_calls else 0
+        """Of a row of several calls: which call it is."""
         self._host = host
         self._suspension: Suspension | None = None
 
