@@ -53,6 +53,7 @@ from scaler_scheduler.core.dispatch import (
 from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, nested_hello, peer_loss, reattach, restart_hold, successors, welcome
 from scaler_scheduler.core.state import functions, objects, records, resource_pools
+from scaler_scheduler.core.state import tables as state_tables
 from scaler_scheduler.core.state import workers as worker_tables
 from scaler_worker import sent_answers
 from scaler_worker.agent import environments as agent_environments
@@ -552,6 +553,10 @@ MUTATIONS = (
     Mutation(
         "drop a result that comes before its client",
         results.ResultHandler, "_keep_early", "is_over = ", "is_over = True or ",
+    ),
+    Mutation(
+        "let a task follow that a worker which joins again has named",
+        state_tables.Tables, "is_named", "name in self.unclaimed or name in self.early", "False",
     ),
     Mutation(
         "drop the results that have come before their client when their worker is lost",

@@ -94,6 +94,7 @@ class Dispatcher:
             self.idle, tables.workers, bookings, add_worker=self.add_worker, has_common_ranks=has_common_ranks
         )
         self._outbox = outbox
+        self._tables = tables
         self._counts = tables.counts
         self._agents = tables.agents
         self._writer = writer
@@ -408,9 +409,8 @@ class Dispatcher:
                 self._hold(worker, lane, taken)
             self._filling[worker.profile] = worker
             if self._writer.kept:
-                self._writer.dispatch_followers(
-                    worker, followers_of(self._writer.kept, worker, min(queue_size, worker.task_count + share.room))
-                )
+                most = min(queue_size, worker.task_count + share.room)
+                self._writer.dispatch_followers(worker, followers_of(self._writer.kept, worker, most, self._tables))
             if len(lanes) > 1:
                 # Bounded: workers report any run time, and each pass of a lane in debt is a turn of this loop.
                 turn_ns = min(taken * options.weight * function.mean_ns, MAX_TURN_NS)

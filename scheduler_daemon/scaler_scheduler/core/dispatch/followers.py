@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.prefetch import TARGET_BYTES, TARGET_NS
 from scaler_scheduler.core.state.records import Task, Worker
+from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED
 
 
-def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) -> list[Task]:
+def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int, tables: Tables) -> list[Task]:
     """Return the tasks that can follow, each behind the tasks that it reads.
 
     A task follows if it is the only one that reads a result of these tasks, and if all its other inputs exist or come
@@ -21,6 +22,7 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
         dispatched: the tasks that the worker gets in this Dispatch and whose results are kept.
         worker: the worker.
         queue_size: the most tasks that a worker may hold.
+        tables: say which tasks run or have ended already, at workers that have joined again.
     """
     if not worker.takes_followers:
         return []
@@ -39,6 +41,8 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
         if reader.state != BLOCKED or reader in makers or not _can_follow(reader, maker, makers):
             continue
         if has_parents and reader.may_end_worker:
+            continue
+        if (tables.unclaimed or tables.early) and tables.is_named(reader):
             continue
         load_ns += reader.function.mean_ns
         payload_bytes += reader.size

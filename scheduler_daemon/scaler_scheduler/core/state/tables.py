@@ -146,6 +146,11 @@ class Tables:
             self.early_bytes -= _bytes_of(answer)
         return answer
 
+    def is_named(self, task: Task) -> bool:
+        """Whether a worker that has joined again has named a task of this client and id: it runs or has ended there."""
+        name = task.client.incarnation, task.id
+        return name in self.unclaimed or name in self.early
+
     def remove_row(self, client: Client, function: Function, options: Options) -> None:
         """Note that a task of this client and function has ended."""
         self.functions.remove_task(function)

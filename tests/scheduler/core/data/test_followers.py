@@ -66,6 +66,18 @@ def test_a_chain_goes_to_one_worker(core):
         assert dispatched(core) == [answer(task_id)]
 
 
+@pytest.mark.parametrize("finished", [0, 1])
+def test_a_task_does_not_follow_that_runs_or_has_ended_at_a_worker_that_joins_again(core, finished):
+    joined(core)
+    core.worker(W2, 22, running=[(NAME, 3, 1)], finished=finished)
+    submit(core, (2,), (3, 2), (4, 3))
+    assert dispatched(core) == [(W, [2])]
+    end(core, 2)
+    assert dispatched(core) == [answer(2)]
+    end(core, 3, route=W2)
+    assert dispatched(core) == [(W, [4]), answer(3)]
+
+
 @pytest.mark.parametrize("keep", [events.KEEP_YES, events.KEEP_BOTH])
 def test_readers_follow_a_task_whose_result_is_a_file(core, keep):
     joined(core)
