@@ -894,6 +894,10 @@ MUTATIONS = (
         graphs.Graphs, "_is_known", "if not keep and task_id in client.unread.repeated:", "if False:",
     ),
     Mutation(
+        "wait for the host of the inputs although only suspended tasks are in the way",
+        dispatcher.Dispatcher, "_without_parents", "if elsewhere is not None and", "if False and",
+    ),
+    Mutation(
         "let the children of a call run until its row ends",
         task_host.WorkerTaskHost, "current", "self._interruption.stop_children(task.name)", "pass",
     ),

@@ -166,6 +166,8 @@ def check_collected(scheduler: Scheduler) -> None:
                 is_bound = bool(lane.resources) or (lane.requeued and has_copies(lane.first_requeued))
                 waits = {worker for worker in able if coming(worker) and (worker.has_parents or is_bound)}
                 able = [] if is_bound and waits else [worker for worker in able if worker not in waits]
+                if is_bound and not lane.resources:
+                    able = [worker for worker in able if not dispatcher.away(lane.first_requeued, worker)]
             if lane is not dispatcher.gangs.lane:
                 able = [worker for worker in able if not dispatcher.gangs.keeps(worker)]
                 if able and lane.resources and not _has_workers_beside_gang(scheduler, able[0].agent, lane):

@@ -52,6 +52,8 @@ class SuccessorSource(Protocol):
 
     def are_enough(self, tasks: int) -> bool: ...
 
+    def are_coming(self, worker: Worker) -> bool: ...
+
     def find(self, worker: Worker) -> Worker | None: ...
 
 
@@ -637,14 +639,14 @@ class Dispatcher:
             self._take(near)
             worker = near
         task = lane.first_requeued
-        away = self._away(task, worker)
+        away = self.away(task, worker)
         if near is not None and self._has_enough_tasks(away, worker):
             other = self._idle_elsewhere(lane, task)
             if other is not None:
                 self.add_worker(worker)
                 self._take(other)
                 worker = other
-                away = self._away(task, worker)
+                away = self.away(task, worker)
         if near is not None and not away:
             return worker
         lane.pop_requeued()
@@ -664,20 +666,27 @@ class Dispatcher:
         """Replace a worker that was chosen for a task which may end its process, because it has suspended tasks.
 
         Returns:
-            An idle worker without suspended tasks, or a successor. None: the task waits until a successor joins or a
-            worker has ended its task. The same or another worker: none can start, and the tasks share a process.
+            An idle worker without suspended tasks, or a successor. If there is neither on the host that has the task's
+            inputs, and none comes: an idle worker of another host, if the scheduler has the inputs. None: the task
+            waits until a successor joins or a worker has ended its task. The same or another worker: none can start,
+            and the tasks share a process.
         """
         is_bound = bool(lane.resources) or (lane.requeued and has_copies(lane.first_requeued))  # to the host
         self.add_worker(worker)
         if lane.resources and not self.host_choice.has_room(lane, worker.agent):
             return None  # the task could only have joined the booking of this worker
         parents: list[Worker] = []
+        elsewhere: Worker | None = None
         for idle in self.idle:
-            if idle.can_serve(lane.capabilities, lane.kind) and (idle.agent == worker.agent or not is_bound):
+            if not idle.can_serve(lane.capabilities, lane.kind):
+                continue
+            if idle.agent == worker.agent or not is_bound:
                 if not idle.has_parents:
                     self._take(idle)
                     return idle
                 parents.append(idle)
+            elif not (elsewhere or idle.has_parents or lane.resources or self.away(lane.first_requeued, idle)):
+                elsewhere = idle
         for idle in parents:
             if self.successors is not None and self.successors.are_enough(lane.waiting):
                 break
@@ -685,6 +694,9 @@ class Dispatcher:
             found = idle if self.successors is None else self.successors.find(idle)
             if found is not None:
                 return found
+        if elsewhere is not None and (self.successors is None or not self.successors.are_coming(worker)):
+            self._take(elsewhere)
+            return elsewhere
         lane.refused_at = self._clock.now
         self._cancel_reservation(lane)
         return None
@@ -716,7 +728,7 @@ class Dispatcher:
             worker = self.idle.newest_of_agent(agent, lane.capabilities, lane.kind)
             if worker is None or self.near_data.is_full(task, worker):
                 continue
-            if not self._has_enough_tasks(self._away(task, worker), worker):
+            if not self._has_enough_tasks(self.away(task, worker), worker):
                 return worker
         return None
 
@@ -749,7 +761,7 @@ class Dispatcher:
                 return found
         return None
 
-    def _away(self, task: Task, worker: Worker) -> list[StoredObject]:
+    def away(self, task: Task, worker: Worker) -> list[StoredObject]:
         """The inputs of a task that only other hosts than this worker's have."""
         for stored in task.inputs:
             if stored.frames is None and not stored.is_on(worker.agent):
