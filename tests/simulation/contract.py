@@ -321,7 +321,7 @@ class Contract:
                 attempts = {*self._suspended, *self._started[route], (*name, event.attempt)}
                 begun = {each[:2] for each in attempts if each[2] and self._held.is_holder(route, each[:2], each[2])}
                 for name in begun:
-                    if name not in self._open and not self._has_submitted(name):
+                    if self._core.tables.clients.find(name[0]) is None:
                         self._bury_until(name, self._held.attempt(name))
                 for name in self._held.up_to(route, begun):
                     if name not in begun and name in self._open and self._open[name][-1].calls > 1:
