@@ -3,8 +3,9 @@
 It knows nothing of the scheduler. An execution may follow an earlier one of the same task only if
 
 - the process of the earlier one was ended, before the execution was over or before its answer could be taken;
-- or this process was silent for longer than its lease: frozen, or cut off. It may begin tasks shortly after that which
-  were sent to it before, also if they have ended elsewhere meanwhile;
+- or this process was silent for SILENT_SECONDS: frozen, or cut off. Then tasks that it has not begun, as far as the
+  scheduler knows, go to other workers. It may begin tasks shortly after that which were sent to it before, also if
+  they have ended elsewhere meanwhile;
 - or the task was stopped, by its time limit or a cancel, when the scheduler ended;
 - or the task is a child of a task that began again in between, which is judged itself;
 - or the task is a node of a graph or a kept result, and since the graph began a host was lost, or the scheduler that
@@ -25,7 +26,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tests.chaos.processes import LEASE_SECONDS
 from tests.integration.executions import Note
 
 ANSWER_SECONDS = 2.0
@@ -37,6 +37,9 @@ OWN_DEATH_SECONDS = 0.05
 
 SURPRISE_SECONDS = 2.0
 """The scheduler may hear so late that a process has ended."""
+
+SILENT_SECONDS = 1.0
+"""A worker that does not answer a request for its queued tasks in two checks, one a second, loses these tasks."""
 
 STALE_SECONDS = 1.0
 """For so long after a silence a process may begin tasks that were sent to it before."""
@@ -167,8 +170,8 @@ def explains(
 
 
 def _is_silent(fault: Fault, pid: int) -> bool:
-    """Return whether a process was silent for about as long as its lease because of this fault."""
-    return (not fault.pids or pid in fault.pids) and fault.end - fault.begin >= LEASE_SECONDS / 2
+    """Return whether a process was silent for SILENT_SECONDS because of this fault."""
+    return (not fault.pids or pid in fault.pids) and fault.end - fault.begin >= SILENT_SECONDS
 
 
 def has_outage(begin: float, end: float, faults: Iterable[Fault]) -> bool:

@@ -197,7 +197,7 @@ def folder_of(number: int, kept: Path | None) -> Iterator[Path]:
 
 def write_findings(folder: Path, figures: report.Figures) -> None:
     faults = sorted(figures.deaths.faults, key=lambda fault: fault.begin)
-    lines = [f"{fault.begin:.2f} {fault.end:.2f} {fault.kind} {sorted(fault.pids)}" for fault in faults]
+    lines = [f"{fault.begin:.6f} {fault.end:.6f} {fault.kind} {sorted(fault.pids)}" for fault in faults]
     (folder / "faults").write_text("\n".join(lines))
     (folder / "unexplained").write_text("\n".join(figures.unexplained))
 

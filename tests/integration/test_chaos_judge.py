@@ -49,7 +49,7 @@ def test_a_host_that_is_lost_while_a_graph_runs() -> None:
 def test_a_silence_of_a_lease() -> None:
     assert judged("begin 1 10.0 a", "begin 2 19.0 a", faults=(CUT,)) == []
     assert judged("begin 1 18.1 a", "begin 2 19.0 a", faults=(CUT,)) == [], "it was sent before the cut"
-    assert judged("begin 1 18.1 a", "begin 2 19.0 a", faults=(Fault("network cut", 17.5, 18.0),)) == ["a"], "too short"
+    assert judged("begin 1 18.1 a", "begin 2 19.0 a", faults=(Fault("network cut", 17.2, 18.0),)) == ["a"], "too short"
     assert judged("begin 1 21.0 a", "begin 2 22.0 a", faults=(CUT,)) == ["a"], "too late"
 
 
