@@ -44,6 +44,9 @@ SILENT_SECONDS = 1.0
 STALE_SECONDS = 1.0
 """For so long after a silence a process may begin tasks that were sent to it before."""
 
+SIGNAL_SECONDS = 0.05
+"""A process may go on for so long after the moment that is noted for its end."""
+
 NODES = "-graph", "-get", "-kept"
 """What the names of tasks have whose results may be needed again."""
 
@@ -160,7 +163,7 @@ def explains(
     if RANK.search(task) and fault.begin <= later.time and fault.end >= earlier.time - UNSEEN_SECONDS * fault.is_end:
         if fault.is_end or not fault.pids:
             return True
-    if fault.begin > later.time or fault.end + STALE_SECONDS * is_silence < earlier.time:
+    if fault.begin > later.time or fault.end + (STALE_SECONDS if is_silence else SIGNAL_SECONDS) < earlier.time:
         return False
     if is_restart and task.endswith(STOPPED):
         return True

@@ -23,6 +23,7 @@ def test_a_killed_process() -> None:
     repeat = "begin 1 10.0 a", "begin 2 12.0 a"
     assert judged(*repeat, faults=(KILLED,)) == []
     assert judged("begin 3 10.0 a", "begin 2 12.0 a", faults=(KILLED,)) == ["a"], "another process was killed"
+    assert judged("begin 1 11.01 a", "begin 2 12.0 a", faults=(KILLED,)) == [], "the signal came a moment later"
 
 
 def test_an_answer_that_was_long_there() -> None:

@@ -198,6 +198,9 @@ class Contract:
                 continue
             there = self._open.setdefault(name, [])
             if not there or not _knows(client, task_id):
+                if name in self._buried:
+                    number = event.functions[row if len(event.functions) > 1 else 0]
+                    self._deadly.add(client.functions[number].name)
                 if there:  # it has been answered
                     self._early.pop(name, None)
                     self._buried.pop(name, None)
@@ -336,6 +339,7 @@ class Contract:
         if is_over or name in self._held or name in self._attempts or self._buried.get(name, (0, 0))[0] >= attempt:
             return
         self._trace.count("deaths without a scheduler")
+        self._deadly.add(self._function_of(name))
         self._bury_until(name, attempt)
         self._failures[name] += 1
 
