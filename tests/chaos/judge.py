@@ -44,6 +44,9 @@ SILENT_SECONDS = 1.0
 STALE_SECONDS = 1.0
 """For so long after a silence a process may begin tasks that were sent to it before."""
 
+ORPHAN_SECONDS = 0.5
+"""A child of a parent that has died may begin for so long after the parent has begun again."""
+
 SIGNAL_SECONDS = 0.05
 """A process may go on for so long after the moment that is noted for its end."""
 
@@ -101,7 +104,7 @@ def unexplained(executions: Sequence[Note], faults: Iterable[Fault]) -> list[str
         for earlier, later in zip(begun, begun[1:]):
             end = end_of(earlier, later.time)
             parents = begins.get(task.rpartition(".")[0], ())
-            if any(earlier.time <= parent.time <= later.time for parent in parents[1:]):
+            if any(earlier.time - ORPHAN_SECONDS <= parent.time <= later.time for parent in parents[1:]):
                 continue
             exited = exits.get(earlier.pid, 0.0)
             if earlier.pid in surprises if end is None else 0.0 <= exited - end <= OWN_DEATH_SECONDS:

@@ -65,6 +65,8 @@ def test_children_of_a_parent_that_began_again() -> None:
     repeat = "begin 2 10.5 a.0", "begin 3 13.0 a.0"
     assert judged("begin 1 10.0 a", *repeat, "begin 2 12.0 a", faults=(KILLED,)) == []
     assert judged("begin 1 10.0 a", *repeat, faults=(KILLED,)) == ["a.0"]
+    late = "begin 1 10.0 a", "begin 2 12.0 a", "begin 2 12.1 a.0", "begin 3 12.2 a.0"
+    assert judged(*late, faults=(KILLED,)) == [], "a child of the parent that has died"
 
 
 def test_a_task_that_ends_its_process() -> None:
