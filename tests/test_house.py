@@ -61,6 +61,8 @@ LAYERS: dict[str, list[set[str]]] = {
         {"commands", "core.events", "core.effects", "core.errors", "core.ids", "core.limits", "core.lines"},
         {"core.unread_answers"},
         {"config", "core.state", "wire"},
+        {"core.values"},
+        {"core.tables"},
         {"net", "core.dispatch"},
         {"auth", "core.report"},
         {"core.completion"},
@@ -112,7 +114,7 @@ CORE_STANDARD_LIBRARY = {
 
 OF_THE_CORE_ON_THE_WIRE = {"core.events", "core.effects", "core.ids", "core.lines"}
 IMPORT_ZMQ = {"net.router", "net.bound_socket", "net.monitor_socket", "net.zap", "commands.key_files"}
-TABLES = ["functions", "clients", "workers", "objects", "timers"]
+TABLES = ["state.functions", "state.clients", "state.workers", "values.objects", "state.timers"]
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "helpers", "helper", "mixins", "mixin", "manager", "managers"}
 MAX_MODULES = 20
 """In one folder."""
@@ -260,7 +262,7 @@ def test_the_core_has_no_effects() -> None:
 
 
 def test_tables_do_not_import_each_other() -> None:
-    tables = [f"scaler_scheduler.core.state.{table}" for table in TABLES]
+    tables = [f"scaler_scheduler.core.{table}" for table in TABLES]
     imports = imports_of("scaler_scheduler")
     assert set(tables) <= set(imports)
     wrong = [
@@ -269,6 +271,23 @@ def test_tables_do_not_import_each_other() -> None:
         for name in imports[module]
         if any(is_within(name, other) for other in tables if other != module)
     ]
+    assert not wrong
+
+
+def test_only_their_package_writes_states_of_values() -> None:
+    """`core/values` alone changes states of values and of their copies. Records only begin with a state."""
+    fields = {"copies", "home", "copied", "producer"}
+    core = PACKAGES["scaler_scheduler"] / "core"
+    own = {*(core / "values").glob("*.py"), core / "state" / "records.py", core / "state" / "host_room.py"}
+    wrong = []
+    for path in sorted(set(core.rglob("*.py")) - own):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else []
+            targets = [node.target] if isinstance(node, (ast.AugAssign, ast.AnnAssign)) else targets
+            for target in targets:
+                field = target.value if isinstance(target, ast.Subscript) else target
+                if isinstance(field, ast.Attribute) and field.attr in fields:
+                    wrong.append(f"{path.relative_to(core)}:{node.lineno} writes {field.attr}")
     assert not wrong
 
 

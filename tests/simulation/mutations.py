@@ -23,6 +23,7 @@ from scaler_client.session import (
 )
 from scaler_client.session import session as client_session
 from scaler_scheduler.core import scheduler, submissions, unread_answers
+from scaler_scheduler.core import tables as state_tables
 from scaler_scheduler.core.completion import (
     agent_wait,
     attempt_end,
@@ -52,9 +53,9 @@ from scaler_scheduler.core.dispatch import (
 )
 from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, nested_hello, peer_loss, reattach, restart_hold, successors, welcome
-from scaler_scheduler.core.state import functions, objects, records, resource_pools
-from scaler_scheduler.core.state import tables as state_tables
+from scaler_scheduler.core.state import functions, records, resource_pools
 from scaler_scheduler.core.state import workers as worker_tables
+from scaler_scheduler.core.values import objects
 from scaler_worker import sent_answers
 from scaler_worker.agent import environments as agent_environments
 from scaler_worker.agent import worker_table
@@ -504,11 +505,11 @@ MUTATIONS = (
     ),
     Mutation(
         "leave unneeded objects at workers",
-        graphs.Graphs, "drop_unneeded", "for worker in stored.copies.holders:", "for worker in ():",
+        graphs.Graphs, "drop_unneeded", "for worker in stored.workers or ():", "for worker in ():",
     ),
     Mutation(
         "leave unneeded files on hosts",
-        graphs.Graphs, "drop_unneeded", "for agent in stored.copies.agents:", "for agent in ():",
+        graphs.Graphs, "drop_unneeded", "for place in stored.copies or ():", "for place in ():",
     ),
     Mutation(
         "do not send files again to a host agent that joins again",
@@ -673,7 +674,8 @@ MUTATIONS = (
     ),
     Mutation(
         "send tasks to read a copy that was removed",
-        spare_copies.SpareCopies, "_remove", "copies.hosts.discard(agent)", "copies.agents.add(agent)",
+        spare_copies.SpareCopies, "_remove", "move(stored, agent, DROP)",
+        "agent.room.copied -= agent.copies.pop(stored)",
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",

@@ -21,7 +21,7 @@ from scaler_client.protocol.snapshot_decoder import ANY_CLIENT, story_topic
 from scaler_client.protocol.snapshots import Graphs, GraphState, History, HistoryKind
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.report import graph_view
-from scaler_scheduler.core.state.tables import ENDED_NODES
+from scaler_scheduler.core.tables import ENDED_NODES
 from scaler_scheduler.publish import publisher, snapshots
 from scaler_scheduler.publish.publisher import (
     CHECK_SECONDS,

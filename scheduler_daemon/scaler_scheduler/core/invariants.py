@@ -20,7 +20,6 @@ from scaler_scheduler.core.state.records import (
     Task,
     Worker,
 )
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
     DISPATCHED,
@@ -31,6 +30,9 @@ from scaler_scheduler.core.state.transitions import (
     SUSPENDED,
     WAITING,
 )
+from scaler_scheduler.core.state.value_states import CACHED, MAKING, PRIMARY, SENT, THERE, VALUE_STATE_NAMES, is_file
+from scaler_scheduler.core.tables import Tables
+from scaler_scheduler.core.values.copies import state_at
 
 
 def check(scheduler: Scheduler) -> None:
@@ -469,27 +471,27 @@ def _check_objects(tables: Tables) -> None:
         _expect(f"readers of {name}", count, stored.readers)
         if not stored.is_needed:
             raise InvariantError(f"{name} is kept, and is not needed")
-        sources = (
-            (stored.producer is not None) + stored.is_awaited + (stored.frames is not None or stored.home is not None)
-        )
-        if sources != 1:
-            raise InvariantError(f"{name} has {sources} sources of its bytes")
+        if (stored.producer is not None) != (stored.state == MAKING):
+            raise InvariantError(f"{name} is {VALUE_STATE_NAMES[stored.state]} by {stored.producer}")
+        if (stored.frames is not None or stored.home is not None) != (stored.state == THERE):
+            raise InvariantError(f"{name} is {VALUE_STATE_NAMES[stored.state]} at {stored.home}")
         home = stored.home
         if home not in (None, stored.client.place) and tables.agents.find(home.incarnation) is not home:
             raise InvariantError(f"{name} is at agent {home.incarnation}, which is gone")
         if stored.frames is not None and stored.is_blocking:
             raise InvariantError(f"{name} is here, and tasks wait for it")
-        hosts = set() if stored.copies is None else stored.copies.hosts
-        if (stored.home is not None and stored.home not in hosts) or (stored.home is None and hosts):
-            raise InvariantError(f"{name} is at {len(hosts)} hosts, and its home is another")
-        if stored.copies is not None and not hosts <= stored.copies.agents:
-            raise InvariantError(f"{name} is a file of a host that is not known to have it")
-        for agent in stored.copies.agents | stored.copies.stale_agents if stored.copies is not None else ():
-            if stored not in agent.objects:
-                raise InvariantError(f"{name} is at agent {agent.incarnation}, which does not know it")
+        copies = stored.copies or {}
+        primary = [place for place, state in copies.items() if state == PRIMARY]
+        if primary != ([] if stored.home is None else [stored.home]):
+            raise InvariantError(f"{name} has {len(primary)} primary copies, and its home is another")
+        if stored.home is None and any(map(is_file, copies.values())):
+            raise InvariantError(f"{name} is a file of a host and has no primary copy")
+        for place in copies:
+            if stored not in place.objects:
+                raise InvariantError(f"{name} is at agent {place.incarnation}, which does not know it")
         if stored.client.is_gone or stored.client.objects.get(stored.id) is not stored:
             raise InvariantError(f"{name} is kept, and its client does not know it")
-        for worker in stored.copies.holders if stored.copies is not None else ():
+        for worker in stored.workers or ():
             if stored not in worker.objects:
                 raise InvariantError(f"{name} is at worker {worker.incarnation}, which does not know it")
 
@@ -513,7 +515,7 @@ def _check_coming_bytes(scheduler: Scheduler) -> None:
     for agent in scheduler.tables.agents:
         _expect("bytes of copies of a host", sum(agent.copies.values()), agent.room.copied)
         for stored in agent.copies:
-            if stored.copies is None or agent not in stored.copies.agents or stored.home is agent:
+            if state_at(stored, agent) not in (SENT, CACHED):
                 raise InvariantError(f"object {stored.id} is no copy of agent {agent.incarnation}")
         _expect("bytes on their way to a host", coming.get(agent.incarnation, 0), agent.room.coming)
 

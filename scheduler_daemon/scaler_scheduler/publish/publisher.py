@@ -12,7 +12,7 @@ import time
 from collections import deque
 from struct import Struct
 
-from ..core.state.tables import HISTORY_ROWS as KEPT_ROWS
+from ..core.tables import HISTORY_ROWS as KEPT_ROWS
 from ..net.monitor_socket import MonitorSocket
 from .snapshots import SnapshotWriter
 

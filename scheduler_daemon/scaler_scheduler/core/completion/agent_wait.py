@@ -16,7 +16,7 @@ from typing import Callable
 from scaler_scheduler.core.effects import OUTCOME_STORED
 from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.state.records import Worker
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 MAX_ROWS = 10_000
 """So many rows of one worker may wait: it bounds the memory that a bad worker can take."""

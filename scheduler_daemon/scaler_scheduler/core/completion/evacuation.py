@@ -6,6 +6,8 @@ exceed the scheduler's memory limit, and results that the agent can't send befor
 
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import Agent, StoredObject
+from scaler_scheduler.core.state.value_states import DEMOTE
+from scaler_scheduler.core.values.copies import files, move, promote_other
 
 
 class Evacuation:
@@ -19,11 +21,11 @@ class Evacuation:
     def evacuate(self, agent: Agent) -> None:
         """Fetch the kept results that only this agent's host has."""
         away = []
-        for stored in agent.objects:
+        for stored in list(agent.objects):
             if stored.home is agent and stored.is_remote:
-                copies = stored.copies
-                if not stored.fetched_from and copies and any(not host.is_retiring for host in copies.hosts):
-                    stored.move_home()
+                if not stored.fetched_from and any(not place.is_retiring for place in files(stored)):
+                    move(stored, agent, DEMOTE)
+                    promote_other(stored)
                 else:
                     away.append(stored)
         self.fetch(agent, sorted(away, key=lambda stored: (stored.client.incarnation, stored.id)))

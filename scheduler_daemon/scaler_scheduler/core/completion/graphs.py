@@ -17,7 +17,6 @@ from scaler_scheduler.core.report.graph_view import ended_node
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Client, StoredObject, Task, Worker
-from scaler_scheduler.core.state.tables import ENDED_NODES
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
     CANCEL,
@@ -31,6 +30,7 @@ from scaler_scheduler.core.state.transitions import (
     UNREADY,
     WAITING,
 )
+from scaler_scheduler.core.tables import ENDED_NODES
 
 CROWDED_SECONDS = 1.0
 """At most ENDED_NODES nodes that ended with a value are remembered in this time."""
@@ -68,7 +68,7 @@ class Graphs:
             stored = StoredObject(client, event.id, event.name, None)
             self._tables.objects.add(stored)
         if event.file_bytes:
-            stored.store_at(client.place_at(event.data), event.file_bytes)
+            self._tables.objects.store_at(stored, client.place_at(event.data), event.file_bytes)
         else:
             self._tables.objects.fill(stored, event.frames)
         stored.is_from_client = True
@@ -101,8 +101,7 @@ class Graphs:
     def remove_client(self, client: Client) -> None:
         """Drop all objects of a client that has left. Its tasks are removed or abandoned."""
         for stored in list(client.objects.values()):
-            stored.is_referenced = False
-            stored.readers = 0
+            self._tables.objects.give_up(stored)
             self.drop_unneeded(stored)
         self.unneeded = [task for task in self.unneeded if task.client is not client]
 
@@ -128,14 +127,11 @@ class Graphs:
         if stored.is_from_client:
             stored.client.returned_bytes += stored.size + TASK_OVERHEAD
             stored.client.object_bytes -= stored.size + TASK_OVERHEAD
-        if stored.copies is not None:
-            for worker in stored.copies.holders:
-                self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
-            for agent in stored.copies.agents:
-                if not (agent.is_client and stored.client.is_gone):
-                    self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
-            for agent in stored.copies.stale_agents:
-                self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
+        for worker in stored.workers or ():
+            self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
+        for place in stored.copies or ():
+            if not (place.is_client and stored.client.is_gone):
+                self._outbox.forget_object(place.route, stored.client.incarnation, stored.id)
         self._tables.objects.remove(stored)
 
     # ----------------------------------------------------------------------------------------------------------- submit
@@ -181,7 +177,7 @@ class Graphs:
                 if len(client.objects) >= self._limits.client_objects:
                     continue  # its readers get the outcome INPUT_LOST
                 stored = StoredObject(client, task_id, "", None)
-                stored.is_awaited, stored.is_from_client = True, False
+                stored.is_from_client = False
                 self._tables.objects.add(stored)
                 self._outbox.fetch_object(client.route, client.incarnation, task_id)
             stored.is_referenced = True
@@ -248,8 +244,7 @@ class Graphs:
         """Add the object that the task's result becomes."""
         stored = self._tables.objects.find(task.client, task.id)
         if stored is not None and stored.is_awaited:  # the client has submitted the task again
-            stored.producer = task
-            stored.is_awaited = False
+            self._tables.objects.make(stored, task)
         else:
             self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
 
@@ -409,7 +404,7 @@ class Graphs:
         if stored is None:
             self._outbox.forget_object(agent.route, task.client.incarnation, task.id)
             return
-        stored.store_at(agent, size)
+        self._tables.objects.store_at(stored, agent, size)
         self.object_available(stored)
         if agent.is_retiring and stored.is_needed:
             self._evacuation.fetch(agent, [stored])
@@ -447,9 +442,7 @@ class Graphs:
                     reader.transition(GIVE_UP)
                     self._answer(reader, outcome, payload)
                     failing.append(reader)
-            stored.producer = None
-            stored.is_referenced = False
-            stored.readers = 0
+            self._tables.objects.give_up(stored)
             self.drop_unneeded(stored)
 
     def _take_back(self, follower: Task) -> None:

@@ -13,8 +13,10 @@ from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.input_delivery import send_object
 from scaler_scheduler.core.errors import ProtocolError
-from scaler_scheduler.core.state.records import Agent, Client, Copies, StoredObject, Task, Worker
+from scaler_scheduler.core.state.records import Agent, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
+from scaler_scheduler.core.state.value_states import DAMAGE, DOUBT, is_file
+from scaler_scheduler.core.values.copies import READS, move, promote_other, state_at
 
 
 class HostResults:
@@ -42,7 +44,7 @@ class HostResults:
         """Store the bytes of an object that the scheduler has requested from a host agent."""
         client = self._tables.clients.find(event.client)
         stored = None if client is None else client.objects.get(event.id)
-        if stored is None or not stored.is_remote or stored.copies is None or agent not in stored.copies.hosts:
+        if stored is None or not stored.is_remote or not is_file(state_at(stored, agent)):
             return
         if stored.is_from_client and event.size != stored.size:  # its size counts in the client's credit
             self._lose_file(stored, agent)
@@ -72,16 +74,13 @@ class HostResults:
 
     def _lose_file(self, stored: StoredObject, holder: Agent | None) -> None:
         """Note that this host or client has no right file of an object. Fetch it from another host, if one has it."""
-        assert stored.copies is not None
-        stored.copies.hosts = {each for each in stored.copies.hosts if each is not holder}
-        if holder is not None:
-            holder.forget_copy(stored)
-        if stored.home is not holder:
+        if holder is None:
             return
-        if stored.copies.hosts:
-            stored.move_home()
+        was_home = stored.home is holder
+        move(stored, holder, DAMAGE)
+        if was_home and promote_other(stored):
             self._dispatcher.fetch(stored)
-        else:
+        elif was_home:
             self.lose_objects([stored])
 
     def send_to_client(self, client: Client, ids: Iterable[int]) -> None:
@@ -115,10 +114,8 @@ class HostResults:
             client = self._tables.clients.find(name)
             stored = None if client is None else client.objects.get(object_id)
             if stored is not None and stored.home is agent and stored.is_remote:
-                assert stored.copies is not None
-                stored.copies.hosts.discard(agent)
-                if stored.copies.hosts:
-                    stored.move_home()
+                move(stored, agent, DAMAGE)
+                if promote_other(stored):
                     self._dispatcher.fetch(stored)
                 else:
                     lost.append(stored)
@@ -158,8 +155,7 @@ class HostResults:
                             break
         for stored in gone:
             if self._tables.objects.find(stored.client, stored.id) is stored:
-                stored.is_referenced = False
-                stored.readers = 0
+                self._tables.objects.give_up(stored)
                 self._graphs.drop_unneeded(stored)
 
     def _fail_reader(self, task: Task, lost: StoredObject) -> None:
@@ -217,8 +213,8 @@ class HostResults:
         if client is None:
             return False
         stored, task = client.objects.get(task_id), client.tasks.get(task_id)
-        if stored is not None and stored.copies is not None:
-            if any(reader.agent == agent.incarnation for reader in stored.copies.file_readers):
+        if stored is not None and stored.workers is not None:
+            if any(state == READS and reader.agent == agent.incarnation for reader, state in stored.workers.items()):
                 return True
         return task is not None and task.worker is not None and task.worker.agent == agent.incarnation
 
@@ -228,10 +224,6 @@ class HostResults:
         stored = None if client is None else client.objects.get(task_id)
         task = None if client is None else client.tasks.get(task_id)
         if stored is not None:
-            if stored.copies is None:
-                stored.copies = Copies()
-            if agent not in stored.copies.agents:
-                stored.copies.stale_agents.add(agent)
-                agent.objects.add(stored)
+            move(stored, agent, DOUBT)
         elif task is None or task.worker is None or task.worker.agent != agent.incarnation:
             self._outbox.forget_object(agent.route, incarnation, task_id)

@@ -24,7 +24,6 @@ from scaler_scheduler.core.effects import (
 from scaler_scheduler.core.events import KEEP_YES, Results
 from scaler_scheduler.core.state.functions import MOST_ROW_NS, Function
 from scaler_scheduler.core.state.records import Client, GangTask, Task, Worker
-from scaler_scheduler.core.state.tables import EarlyAnswer, Tables, UnclaimedTask
 from scaler_scheduler.core.state.transitions import (
     DISPATCHED,
     INTENT_FORCE,
@@ -35,6 +34,7 @@ from scaler_scheduler.core.state.transitions import (
     RETRY,
     WAITING,
 )
+from scaler_scheduler.core.tables import EarlyAnswer, Tables, UnclaimedTask
 
 _AGAIN = -1
 """In place of an outcome: the task waits again."""

@@ -10,8 +10,8 @@ from scaler_scheduler.core.dispatch.holdings import Holdings
 from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import Resumed, Suspended, Tasks
 from scaler_scheduler.core.state.records import Client, Task, Worker
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import RESUME, RUNNING, SUSPEND, SUSPENDED
+from scaler_scheduler.core.tables import Tables
 
 TaskAttempt = tuple[int, int, int]
 """The name of a dispatched task: client, id, attempt."""

@@ -4,7 +4,7 @@ from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.effects import OUTCOME_KEPT, OUTCOME_VALUE, OUTCOME_WORKER_DIED
 from scaler_scheduler.core.state.records import Task
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 
 def detach(tables: Tables, task: Task) -> None:

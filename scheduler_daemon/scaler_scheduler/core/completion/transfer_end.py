@@ -8,6 +8,8 @@ from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.transfers import Transfer
 from scaler_scheduler.core.state.records import Agent, StoredObject
+from scaler_scheduler.core.state.value_states import ARRIVE, COMING, DAMAGE
+from scaler_scheduler.core.values.copies import files, move, state_at
 
 
 class TransferEnd:
@@ -48,11 +50,8 @@ class TransferEnd:
         for transfer in transfers:
             stored = transfer.stored
             self._transfers.note_success(transfer)
-            if self._is_alive(stored) and stored.copies is not None and target not in stored.copies.agents:
-                stored.copies.stale_agents.discard(target)
-                stored.copies.agents.add(target)
-                stored.copies.hosts.add(target)
-                target.add_copy(stored)
+            if self._is_alive(stored):
+                move(stored, target, ARRIVE)
             self._transfers.end(transfer)
         self._transfers.start_waiting()  # while the tasks are still blocked that want the files on other hosts
         for transfer in transfers:
@@ -73,10 +72,9 @@ class TransferEnd:
             elif idle and self._transfers.is_late(transfer):
                 late[transfer.stored] = None
         for stored in late:
-            if stored.is_blocking and stored.copies is not None:
-                if any(host.incarnation in idle for host in stored.copies.hosts):
-                    self._transfers.forget_tasks(stored)
-                    self._graphs.object_available(stored)
+            if stored.is_blocking and any(place.incarnation in idle for place in files(stored)):
+                self._transfers.forget_tasks(stored)
+                self._graphs.object_available(stored)
         self._transfers.start_waiting()
 
     def agent_lost(self, agent: Agent, moved: list[StoredObject]) -> None:
@@ -103,6 +101,8 @@ class TransferEnd:
         ended = [transfer]
         for each in ended:  # grows in the loop
             self._transfers.end(each)
+            if self._is_alive(stored) and state_at(stored, each.target) == COMING:
+                move(stored, each.target, DAMAGE)
             # The target may get the file again, made by another attempt: no host may mix the two.
             ended += [further for further in self._transfers.of(stored) if further.source is each.target]
         if self._is_alive(stored) and stored.is_remote and stored.is_blocking:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from scaler_scheduler.core.events import CPUS, UNIT, Claim, HostResources, Resources
 from scaler_scheduler.core.state.records import Agent, Lane, Worker
 from scaler_scheduler.core.state.resource_pools import ResourcePool, amount_text, parts_of
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 
 class Booking:

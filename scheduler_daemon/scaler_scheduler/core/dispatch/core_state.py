@@ -12,7 +12,7 @@ from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.state.operator_log import OperatorLog
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 
 class CoreState:

@@ -11,8 +11,8 @@ from scaler_scheduler.core.state.batches import Batch, BatchQueue
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Client, Gang, GangTask, Lane, Task, Worker, may_end_worker
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, READY, REATTACH, WAITING
+from scaler_scheduler.core.tables import Tables
 
 SCARCE_DIVISOR = 2
 """If objects fill more than the memory limit divided by this number, small kept results are files of their hosts."""
@@ -391,7 +391,7 @@ class DispatchWriter:
 def has_copies(task: Task) -> bool:
     """Whether some worker or host has an input of the task. Nobody keeps the small inputs that go inside rows."""
     for stored in task.inputs:
-        if stored.copies is not None:
+        if stored.copies or stored.workers:
             return True
     return False
 

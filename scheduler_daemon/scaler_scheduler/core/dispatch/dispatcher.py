@@ -28,10 +28,10 @@ from scaler_scheduler.core.dispatch.spare_copies import SpareCopies
 from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import Agent, Client, Copies, Lane, StoredObject, Task, Worker, WorkerProfile
+from scaler_scheduler.core.state.records import Agent, Client, Lane, StoredObject, Task, Worker, WorkerProfile
 from scaler_scheduler.core.state.shares import Share
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import UNREADY, WAITING
+from scaler_scheduler.core.tables import Tables
 
 TURN_NS = 2_000_000
 """The work of one turn of a lane, about a full queue of tasks that do nothing. A lane that dispatches more, for example
@@ -738,22 +738,22 @@ class Dispatcher:
         best: Worker | None = None
         most = 0
         for stored in inputs:
-            if stored.copies is None or stored.size <= most:
+            if stored.size <= most or not (stored.copies or stored.workers):
                 continue
-            worker = self._idle_with(stored.copies, lane)
+            worker = self._idle_with(stored, lane)
             if worker is not None:
                 best, most = worker, stored.size
         if best is not None:
             self._take(best)
         return best
 
-    def _idle_with(self, copies: Copies, lane: Lane) -> Worker | None:
+    def _idle_with(self, stored: StoredObject, lane: Lane) -> Worker | None:
         """Return an idle worker that has the object, or whose host has it."""
-        for worker in copies.holders:
+        for worker in stored.workers or ():
             if worker.is_ready and not worker.task_count and worker.can_serve(lane.capabilities, lane.kind):
                 if not lane.resources or self.host_choice.has_room(lane, worker.agent):
                     return worker
-        for agent in copies.agents:
+        for agent in stored.known_places:
             if lane.resources and not self.host_choice.has_room(lane, agent.incarnation):
                 continue
             found = self.idle.newest_of_agent(agent.incarnation, lane.capabilities, lane.kind)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.prefetch import TARGET_BYTES, TARGET_NS
 from scaler_scheduler.core.state.records import Task, Worker
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED
+from scaler_scheduler.core.tables import Tables
 
 
 def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int, tables: Tables) -> list[Task]:

@@ -17,7 +17,7 @@ from scaler_scheduler.core.dispatch.prefetch import has_portion_room
 from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.events import CPUS, Resources
 from scaler_scheduler.core.state.records import Lane, Worker
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 MAX_HOSTS = 1024
 """At most so many hosts are looked at for one task."""

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.state.functions import LARGE_BYTES
-from scaler_scheduler.core.state.records import Copies, StoredObject, Task, Worker
+from scaler_scheduler.core.state.records import StoredObject, Task, Worker
+from scaler_scheduler.core.state.value_states import SEND
 from scaler_scheduler.core.state.workers import AgentTable
+from scaler_scheduler.core.values.copies import GOT, READS, move, note_worker
 
 SHARED_BYTES = LARGE_BYTES
 """Objects of at least this size go once to the host agent, which shares them as a file with its workers."""
@@ -49,8 +51,7 @@ def deliver_inputs(
             outgoing.input_sources.append(effects.INPUT_OF_ROW_BEFORE)
             outgoing.inline_sizes.append(0)
             continue
-        copies = stored.copies
-        is_there = copies is not None and worker in copies.workers
+        is_there = stored.workers is not None and stored.workers.get(worker) == GOT
         if not task.is_large and not is_there and is_inlined(stored):
             assert stored.frames is not None
             parts.append(stored.frames[0])
@@ -69,42 +70,31 @@ def deliver_inputs(
 
 def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox: Outbox) -> int:
     """Send the object if the worker lacks it. Returns where the worker finds it."""
-    copies = stored.copies
-    if copies is None:
-        copies = stored.copies = Copies()
-    if stored.is_on(worker.agent) and worker not in copies.workers:
-        copies.file_readers.add(worker)
-        worker.objects.add(stored)
+    if stored.workers is not None and stored.workers.get(worker) == GOT:
+        return effects.INPUT_IN_MESSAGE
+    if stored.is_on(worker.agent):
+        note_worker(stored, worker, READS)
         return effects.INPUT_IN_WORKER_FILE
     agent = agents.find(worker.agent) if stored.size >= SHARED_BYTES else None
-    if agent is not None and worker not in copies.workers:
-        if agent not in copies.agents:
-            copies.stale_agents.discard(agent)
-            copies.agents.add(agent)
-            agent.objects.add(stored)
-            agent.add_copy(stored)
-            send_object(stored, agent.route, outbox)
-        if worker not in copies.file_readers:
-            copies.file_readers.add(worker)
-            worker.objects.add(stored)
-        return effects.INPUT_IN_AGENT_FILE
-    if worker not in copies.workers:
-        _send_to_worker(stored, copies, worker, outbox)
-    return effects.INPUT_IN_MESSAGE
+    if agent is None:
+        _send_to_worker(stored, worker, outbox)
+        return effects.INPUT_IN_MESSAGE
+    if not stored.is_known_to(agent):
+        move(stored, agent, SEND)
+        send_object(stored, agent.route, outbox)
+    note_worker(stored, worker, READS)
+    return effects.INPUT_IN_AGENT_FILE
 
 
 def resend_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
     """Send the bytes of inputs that the worker should read as files but could not read."""
     for stored in inputs:
-        copies = stored.copies
-        if copies is not None and worker in copies.file_readers and stored.frames is not None:
-            copies.file_readers.discard(worker)
-            _send_to_worker(stored, copies, worker, outbox)
+        if stored.workers is not None and stored.workers.get(worker) == READS and stored.frames is not None:
+            _send_to_worker(stored, worker, outbox)
 
 
-def _send_to_worker(stored: StoredObject, copies: Copies, worker: Worker, outbox: Outbox) -> None:
-    copies.workers.add(worker)
-    worker.objects.add(stored)
+def _send_to_worker(stored: StoredObject, worker: Worker, outbox: Outbox) -> None:
+    note_worker(stored, worker, GOT)
     send_object(stored, worker.route, outbox)
 
 

@@ -20,8 +20,8 @@ from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.events import KEEP_YES
 from scaler_scheduler.core.state.functions import LARGE_BYTES, Function
 from scaler_scheduler.core.state.records import Agent, Lane, StoredObject, Task, Worker
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import WAITING
+from scaler_scheduler.core.tables import Tables
 
 LEAST_BYTES = LARGE_BYTES
 """A task waits for a host with its inputs only if the free worker's host lacks at least so many bytes more of them.
@@ -271,8 +271,7 @@ class NearData:
 
     def _is_at(self, stored: StoredObject, agent: Agent) -> bool:
         """Whether a host has an object, or gets it."""
-        is_there = stored.copies is not None and agent in stored.copies.agents
-        return is_there or self._transfers.find(stored, agent) is not None
+        return stored.is_known_to(agent) or self._transfers.find(stored, agent) is not None
 
     def _transfer_ns(self, target: Agent | None, size: int) -> int:
         """Nanoseconds until these bytes are on a host, behind other files that are on their way to it."""
@@ -302,11 +301,9 @@ def _bytes_by_host(inputs: Collection[StoredObject]) -> dict[Agent, int]:
     """The bytes of these objects that each host has as files."""
     sizes: dict[Agent, int] = {}
     for stored in inputs:
-        if stored.copies is not None:
-            for agent in stored.copies.agents:
-                if agent.is_client:
-                    continue
-                sizes[agent] = sizes.get(agent, 0) + stored.size
+        for place in stored.known_places if stored.copies else ():
+            if not place.is_client:
+                sizes[place] = sizes.get(place, 0) + stored.size
     return sizes
 
 

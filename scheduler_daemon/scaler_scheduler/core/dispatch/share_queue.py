@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from scaler_scheduler.core.state.records import Lane
 from scaler_scheduler.core.state.shares import Share
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import RUNNING
+from scaler_scheduler.core.tables import Tables
 
 
 class RankedLanes:

@@ -13,8 +13,10 @@ from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.state.records import Agent, StoredObject, Task
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
+from scaler_scheduler.core.state.value_states import DROP
+from scaler_scheduler.core.tables import Tables
+from scaler_scheduler.core.values.copies import READS, drop_worker, move
 
 LEAST_FREE = 1 / 8
 """If less than this part of a host's larger limit is free, the host removes copies that no open task reads. So there is
@@ -145,19 +147,12 @@ class SpareCopies:
         room.dropped_at = self._tables.clock.now
         by_route: dict[bytes, list[StoredObject]] = {}
         for stored in dropped:
-            copies = stored.copies
-            assert copies is not None
             room.dropped += agent.copies[stored]
-            agent.forget_copy(stored)
-            copies.agents.discard(agent)
-            copies.hosts.discard(agent)
-            agent.objects.discard(stored)
-            for worker in self._tables.workers.of_agent(agent.incarnation):
-                if worker in copies.file_readers:
-                    copies.file_readers.discard(worker)
-                    if worker not in copies.workers:
-                        worker.objects.discard(stored)
-                        by_route.setdefault(worker.route, []).append(stored)
+            move(stored, agent, DROP)
+            for worker in self._tables.workers.of_agent(agent.incarnation) if stored.workers else ():
+                if stored.workers is not None and stored.workers.get(worker) == READS:
+                    drop_worker(stored, worker)
+                    by_route.setdefault(worker.route, []).append(stored)
         by_route[agent.route] = dropped
         # At once: in a batch they would go behind orders to get these values again.
         for route, objects in by_route.items():

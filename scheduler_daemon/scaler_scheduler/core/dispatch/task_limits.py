@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from scaler_scheduler.core.dispatch.near_data import INFINITY
 from scaler_scheduler.core.limits import LimitSettings
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 BURST_SECONDS = 0.1
 """After a pause so many seconds' worth of tasks may begin at once; at least one."""

@@ -17,6 +17,8 @@ from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import Agent, StoredObject
 from scaler_scheduler.core.state.timers import Clock
+from scaler_scheduler.core.state.value_states import ABSENT, ORDER
+from scaler_scheduler.core.values.copies import files, move, state_at
 
 MAX_IN = 4.0
 """Transfers to one host at once. Of small files more go at once (`_part_of`)."""
@@ -148,9 +150,8 @@ class Transfers:
         """Let a task wait until the file is on this host. Returns False if it has to come from the scheduler."""
         transfer = self.find(stored, target)
         if transfer is None:
-            copies = stored.copies
             # A host with another file of this name must not take that for the right one.
-            if copies is None or target in copies.stale_agents or not any(self._sources(stored, target)):
+            if state_at(stored, target) != ABSENT or not any(self._sources(stored, target)):
                 return False
             transfer = Transfer(stored, target, self._clock.now)
             self._all.setdefault(stored, []).append(transfer)
@@ -240,9 +241,7 @@ class Transfers:
 
     def _sources(self, stored: StoredObject, target: Agent) -> Iterator[Agent]:
         """The hosts that have the file, or get it, and may send it to this one, busy or not."""
-        if stored.copies is None:
-            return
-        for source in (*stored.copies.hosts, *(each.target for each in self.of(stored) if each.source is not None)):
+        for source in (*files(stored), *(each.target for each in self.of(stored) if each.source is not None)):
             if source is not target and _can_send(source, target):
                 failed_at = self.unreachable.get((_origin(source), target))
                 if failed_at is None or self._is_over(failed_at):
@@ -254,8 +253,7 @@ class Transfers:
 
     def _start(self, transfer: Transfer) -> bool:
         """Begin a transfer, if its hosts are not too busy."""
-        copies = transfer.stored.copies
-        if copies is None or transfer.target in copies.stale_agents or self._incoming.get(transfer.target, 0) >= MAX_IN:
+        if state_at(transfer.stored, transfer.target) != ABSENT or self._incoming.get(transfer.target, 0) >= MAX_IN:
             return False
         of_this = [each.source for each in self.of(transfer.stored)]
         free = [
@@ -267,12 +265,11 @@ class Transfers:
         ]
         if not free:
             return False
-        has_file = copies.hosts
+        has_file = set(files(transfer.stored))
         source = min(free, key=lambda each: (each not in has_file, self._outgoing.get(each, 0), each.incarnation))
         transfer.source = source
         transfer.started_at = self._clock.now
-        copies.stale_agents.add(transfer.target)  # it has a part of the file from now on
-        transfer.target.objects.add(transfer.stored)
+        move(transfer.stored, transfer.target, ORDER)
         seconds = min(MOST_SECONDS, GRACE_SECONDS + transfer.stored.size / LEAST_BYTES_PER_SECOND)
         transfer.deadline = self._clock.now + seconds
         _count(self._outgoing, source, transfer.part)

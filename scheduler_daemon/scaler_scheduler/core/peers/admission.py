@@ -11,7 +11,7 @@ from scaler_scheduler.core.errors import NotAdmittedError
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
 from scaler_scheduler.core.peers.quotas import Quotas
 from scaler_scheduler.core.state.records import Agent, Client, Worker
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 CLIENT_USER = "client:"
 WORKER_USER = "worker:"

@@ -13,7 +13,7 @@ from typing import Callable
 
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import AGENT, CLIENT, Hello
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 READ_DELAY_SECONDS = 1.0
 """The scheduler may read a message of the old connection this long after it was sent. Such messages prove nothing."""

@@ -20,7 +20,7 @@ from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.report.hosts import HostReport
 from scaler_scheduler.core.state.counts import WASTED_MESSAGE_US, WASTED_ROW_US
 from scaler_scheduler.core.state.records import Agent, Client, Worker
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 
 class Leases:

@@ -12,7 +12,7 @@ from collections.abc import Container
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import CLIENT, Hello, Submit
 from scaler_scheduler.core.state.records import Client
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 WAIT_SECONDS = 5.0
 """How long a hello waits for its worker. Workers try to connect every 250 ms."""

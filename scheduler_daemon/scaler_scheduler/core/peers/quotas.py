@@ -5,7 +5,7 @@ from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.state.records import Client
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 SUBMIT_EXCESS_BYTES = 64 << 20
 """Bytes that a client may submit in excess of its credit. A client that counts stays below this, except after lost

@@ -22,8 +22,8 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client, GangTask, Lane, Task, Worker
-from scaler_scheduler.core.state.tables import EarlyAnswer, UnclaimedTask
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
+from scaler_scheduler.core.tables import EarlyAnswer, UnclaimedTask
 
 
 class Reattach:

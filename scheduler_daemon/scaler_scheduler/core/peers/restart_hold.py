@@ -10,8 +10,8 @@ which only the worker itself can name.
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client
-from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
+from scaler_scheduler.core.tables import Tables
 
 HOLD_SECONDS = 1.0
 """Seconds from the first client that reconnects, and from the last moment at which messages had to wait. Workers try to

@@ -16,6 +16,8 @@ from scaler_scheduler.core.peers.restart_hold import RestartHold
 from scaler_scheduler.core.peers.successors import Successors
 from scaler_scheduler.core.state.records import Agent, Client, Worker
 from scaler_scheduler.core.state.shares import Share
+from scaler_scheduler.core.state.value_states import SEND
+from scaler_scheduler.core.values.copies import move
 
 JOIN_SECONDS = 5.0
 """How long a host agent is expected to join after a worker. It tries to connect every 100 ms."""
@@ -215,7 +217,7 @@ class Welcomes:
         # which the agent drops its other files.
         self._transfers.repeat(agent)
         for stored in self._tables.objects.shared_files(agent, self._tables.workers):
-            self._tables.objects.add_agent_copy(stored, agent)
+            move(stored, agent, SEND)
             send_object(stored, agent.route, self._outbox)
         self._host_results.reconcile_files(agent, event.running, is_new)
         self._changes.repeat(agent)

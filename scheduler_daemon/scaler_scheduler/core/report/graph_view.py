@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.state.records import Client, Task
-from scaler_scheduler.core.state.tables import EndedNode, Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
+from scaler_scheduler.core.tables import EndedNode, Tables
 
 NODE_BLOCKED = 0
 NODE_WAITING = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from scaler_scheduler.core.effects import Host
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.records import Client
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 HOSTS_LIMIT = 256
 """The most hosts in one answer."""

@@ -7,7 +7,7 @@ client acknowledges nothing. A task that prints without end costs the scheduler 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.state.records import Client
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 _WINDOW_DIVISOR = 2
 """Output may fill the window divided by this number. A client acknowledges every quarter, so it can keep up."""

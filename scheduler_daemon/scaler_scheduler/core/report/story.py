@@ -16,7 +16,7 @@ from scaler_scheduler.core.state.history import (
 )
 from scaler_scheduler.core.state.history_rows import Rows
 from scaler_scheduler.core.state.records import Client, Task
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 ROW_LIMIT = 10_000
 """The most rows of a story, of which the newest are kept. Thousands of clients may have a task of the same id."""

@@ -12,7 +12,7 @@ from scaler_scheduler.core.events import CPUS, LEVEL_ANY, LEVEL_LOCKED, LEVEL_MO
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.resource_pools import resources_text, shown_amount
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.tables import Tables
 
 NO_WORKER_SECONDS = 5.0
 """If tasks wait for this long without any worker, it is reported. Before that, a cluster may be starting."""

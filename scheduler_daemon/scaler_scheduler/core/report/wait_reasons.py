@@ -144,7 +144,7 @@ class WaitReasons:
         until = self._dispatcher.near_data.waits_until.get(task)
         if until is None or until <= self._tables.clock.now:
             return []
-        hosts = {agent.host for stored in task.inputs if stored.copies is not None for agent in stored.copies.agents}
+        hosts = {place.host for stored in task.inputs for place in stored.known_places}
         names = ", ".join(sorted(hosts)[:LISTED])
         full = list(islice(self._full_hosts(task), LISTED))
         if full:

@@ -21,6 +21,7 @@ from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.host_room import HostRoom
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
+from scaler_scheduler.core.state.value_states import ABSENT, AWAITED, MAKING, THERE, is_file, is_known
 from scaler_scheduler.core.unread_answers import UnreadAnswers
 
 _GONE_WORKERS = 1000
@@ -210,30 +211,6 @@ class Timer:
         self.task: Task | None = task
 
 
-class Copies:
-    """The peers that have a copy of an object. They get a ForgetObjects when it is no longer needed."""
-
-    __slots__ = ("agents", "file_readers", "hosts", "stale_agents", "workers")
-
-    def __init__(self) -> None:
-        self.workers: set[Worker] = set()
-        """Workers that got its bytes."""
-        self.agents: set[Agent] = set()
-        """Host agents with a file that all workers of the host read. The agent or a worker wrote it."""
-        self.hosts: set[Agent] = set()
-        """Those of `agents` whose file is not the scheduler's: its home, and hosts that got it from other hosts."""
-        self.file_readers: set[Worker] = set()
-        """Workers that got a task that reads this file."""
-        self.stale_agents: set[Agent] = set()
-        """Host agents that may have a file of an attempt that does not count, or a part of the file. It is removed with
-        the object."""
-
-    @property
-    def holders(self) -> set[Worker]:
-        """Workers that have a copy."""
-        return self.workers | self.file_readers
-
-
 class StoredObject:
     """Bytes that a client sent, or a kept result of a task."""
 
@@ -245,7 +222,6 @@ class StoredObject:
         "frames",
         "home",
         "id",
-        "is_awaited",
         "is_from_client",
         "is_referenced",
         "is_wanted",
@@ -253,23 +229,25 @@ class StoredObject:
         "producer",
         "readers",
         "size",
+        "state",
+        "workers",
     )
 
     def __init__(self, client: Client, object_id: int, name: str, producer: Task | None) -> None:
         self.client = client
         self.id = object_id
         self.name = name
+        self.state = AWAITED if producer is None else MAKING
+        """One of the states of a value in `core/state/value_states.py`."""
         self.producer = producer
-        """The task that produces it. None once the object exists."""
+        """The open task that makes it. None in all states but MAKING."""
         self.home: Agent | None = None
-        """The host agent whose worker wrote a file of it, or the place of the client that wrote it. If that is lost:
-        another host that has the file."""
+        """The place of its primary copy: the host agent whose worker wrote a file of it, or the place of the client
+        that wrote it. If that is lost: another host that has the file."""
         self.fetched_from: Agent | None = None
         """The home that was asked for its bytes and has not answered yet."""
         self.is_from_client = producer is None
         """Whether the client sent it. Then its bytes count in the client's credit."""
-        self.is_awaited = False
-        """Whether the client is going to send it: the result of a task that had ended before its reader came."""
         self.frames: list[bytes] | None = None
         """The bytes. None until the object exists, and while only its home has the bytes."""
         self.size = 0
@@ -281,8 +259,11 @@ class StoredObject:
         """The number of open tasks that read it."""
         self.first_blocked = NO_ENTRY
         """Its chain of blocked tasks in `client.blocked`."""
-        self.copies: Copies | None = None
-        """The peers that have a copy. None: its bytes were only sent inside rows."""
+        self.copies: dict[Agent, int] | None = None
+        """The state of its copy at each place that has one (`core/state/value_states.py`)."""
+        self.workers: dict[Worker, int] | None = None
+        """The workers that have got its bytes, or a task that reads its file: GOT or READS of
+        `core/values/copies.py`."""
 
     def block(self, task: Task) -> None:
         """Note that the task waits for this object."""
@@ -323,9 +304,14 @@ class StoredObject:
         return self.is_referenced or self.readers > 0
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether the client is going to send it: the result of a task that had ended before its reader came."""
+        return self.state == AWAITED
+
+    @property
     def is_missing(self) -> bool:
         """Whether its bytes do not exist yet, or only its client has them."""
-        return self.producer is not None or self.is_awaited
+        return self.state < THERE
 
     @property
     def is_remote(self) -> bool:
@@ -338,46 +324,19 @@ class StoredObject:
             return False
         if self.home.incarnation == agent:
             return True
-        return len(self.copies.hosts) > 1 and any(host.incarnation == agent for host in self.copies.hosts)
+        if len(self.copies) == 1:
+            return False
+        return any(place.incarnation == agent and is_file(state) for place, state in self.copies.items())
 
     def is_known_to(self, agent: Agent | None) -> bool:
-        """Whether this host agent has a file of it, and will be told to forget it. False if there is no agent."""
-        return agent is not None and self.copies is not None and agent in self.copies.agents
+        """Whether this host agent has a file of it, or gets one, that its workers can read. False if there is no
+        agent."""
+        return agent is not None and self.copies is not None and is_known(self.copies.get(agent, ABSENT))
 
-    def fill(self, frames: list[bytes]) -> None:
-        """Store its bytes."""
-        self.frames = frames
-        self.fetched_from = None
-        self.producer = None
-        self.is_awaited = False
-        size = 0
-        for frame in frames:
-            size += len(frame)
-        self.size = size
-
-    def move_home(self) -> bool:
-        """Make another host that has the file its home. Returns whether there is one."""
-        hosts = [] if self.copies is None else [host for host in self.copies.hosts if host is not self.home]
-        self.home = min(hosts, key=lambda host: (host.is_retiring, host.incarnation)) if hosts else None
-        if self.home is not None:
-            self.home.forget_copy(self)
-        self.fetched_from = None
-        return bool(hosts)
-
-    def store_at(self, agent: Agent, size: int) -> None:
-        """Note that a worker of this agent's host, or its client, has written it as a file of `size` bytes."""
-        self.producer = None
-        self.is_awaited = False
-        self.home = agent
-        self.size = size
-        if self.copies is None:
-            self.copies = Copies()
-        self.copies.stale_agents.discard(agent)
-        self.copies.agents.add(agent)
-        self.copies.hosts.add(agent)
-        agent.objects.add(self)
-        agent.forget_copy(self)
-        agent.room.free -= size
+    @property
+    def known_places(self) -> list[Agent]:
+        """The places whose workers can read a file of it, now or soon."""
+        return [place for place, state in (self.copies or {}).items() if is_known(state)]
 
 
 LaneKey = tuple[int, Capabilities, str, tuple[str, ...], Resources, int]
@@ -1061,14 +1020,3 @@ class Agent:
         """
         self.values = values
         self.room.heard(values[:2], limits)
-
-    def add_copy(self, stored: StoredObject) -> None:
-        """Note that its host has a copy of a value that is also elsewhere."""
-        if stored not in self.copies:
-            self.copies[stored] = stored.size
-            self.room.copied += stored.size
-
-    def forget_copy(self, stored: StoredObject) -> None:
-        """Note that its host has no copy of a value, or is the home of the value now."""
-        if stored in self.copies:
-            self.room.copied -= self.copies.pop(stored)

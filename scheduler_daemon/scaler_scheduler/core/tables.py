@@ -12,10 +12,10 @@ from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.environments import EnvironmentTable
 from scaler_scheduler.core.state.functions import Function, FunctionTable
 from scaler_scheduler.core.state.history import History
-from scaler_scheduler.core.state.objects import ObjectTable
 from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.timers import Clock, TimerQueue
 from scaler_scheduler.core.state.workers import AgentTable, WorkerTable
+from scaler_scheduler.core.values.objects import ObjectTable
 
 HISTORY_ROWS = 100_000
 """The number of newest history rows that are kept."""

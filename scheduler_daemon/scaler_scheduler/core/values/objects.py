@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scaler_scheduler.core.state.records import Agent, Client, Copies, StoredObject, Worker
+from scaler_scheduler.core.state.records import Agent, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.value_states import DROP, FILL, MAKE, REJOIN, REMOVE, WRITE, is_file, next_value_state
+from scaler_scheduler.core.values.copies import READS, drop_worker, move, promote_other, state_at
 
 
 class ObjectTable:
@@ -31,8 +33,37 @@ class ObjectTable:
 
     def fill(self, stored: StoredObject, frames: list[bytes]) -> None:
         """Store the bytes of an object, which is in the table or about to be added."""
-        stored.fill(frames)
-        self.bytes += stored.size
+        self._note_there(stored)
+        stored.frames = frames
+        stored.fetched_from = None
+        size = 0
+        for frame in frames:
+            size += len(frame)
+        stored.size = size
+        self.bytes += size
+
+    def make(self, stored: StoredObject, task: Task) -> None:
+        """Note that this task makes an awaited object."""
+        stored.state = next_value_state(stored.state, MAKE)
+        stored.producer = task
+
+    def give_up(self, stored: StoredObject) -> None:
+        """Note that nobody needs an object any more, and that no task makes it. Then remove it."""
+        stored.producer = None
+        stored.is_referenced = False
+        stored.readers = 0
+
+    @staticmethod
+    def _note_there(stored: StoredObject) -> None:
+        stored.state = next_value_state(stored.state, FILL)
+        stored.producer = None
+
+    def store_at(self, stored: StoredObject, place: Agent, size: int) -> None:
+        """Note that a worker of this host, or the client at this place, has written it as a file of `size` bytes."""
+        self._note_there(stored)
+        stored.size = size
+        move(stored, place, WRITE)
+        place.room.free -= size
 
     def release_frames(self, stored: StoredObject) -> None:
         """Drop the bytes of an object that its home still has."""
@@ -42,16 +73,15 @@ class ObjectTable:
     def remove(self, stored: StoredObject) -> None:
         """Remove an object and the records of its copies. Only tasks that have ended may still wait for it."""
         stored.unblock()
+        stored.state = next_value_state(stored.state, REMOVE)
         del stored.client.objects[stored.id]
         self._count -= 1
         if stored.frames is not None:
             self.bytes -= stored.size
-        if stored.copies is not None:
-            for worker in stored.copies.holders:
-                worker.objects.discard(stored)
-            for agent in stored.copies.agents | stored.copies.stale_agents:
-                agent.objects.discard(stored)
-                agent.forget_copy(stored)
+        for worker in list(stored.workers or ()):
+            drop_worker(stored, worker)
+        for place in list(stored.copies or ()):
+            move(stored, place, DROP)
 
     def shared_files(self, agent: Agent, workers: Iterable[Worker]) -> list[StoredObject]:
         """Return the objects that this agent's workers expect as files that the agent writes, of those whose bytes the
@@ -59,63 +89,40 @@ class ObjectTable:
         found: set[StoredObject] = set()
         for worker in workers:
             if worker.agent == agent.incarnation:
-                found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
+                found.update(stored for stored in worker.objects if (stored.workers or {}).get(worker) == READS)
         return sorted(
-            (stored for stored in found if agent not in _copies_of(stored).hosts and stored.frames is not None),
+            (stored for stored in found if not is_file(state_at(stored, agent)) and stored.frames is not None),
             key=_name,
         )
 
-    def add_agent_copy(self, stored: StoredObject, agent: Agent) -> None:
-        """Note that the object is sent to this host agent."""
-        _copies_of(stored).stale_agents.discard(agent)
-        _copies_of(stored).agents.add(agent)
-        agent.objects.add(stored)
-        agent.add_copy(stored)
-
     def remove_worker(self, worker: Worker) -> None:
         """Forget the copies of a lost worker."""
-        for stored in worker.objects:
-            _copies_of(stored).workers.discard(worker)
-            _copies_of(stored).file_readers.discard(worker)
-        worker.objects = set()
+        for stored in list(worker.objects):
+            drop_worker(stored, worker)
 
     def remove_agent(self, agent: Agent) -> tuple[list[StoredObject], list[StoredObject]]:
         """Forget the copies of a lost host agent. Returns the objects that no other peer has, and those that have
         another home now."""
         lost: list[StoredObject] = []
         moved: list[StoredObject] = []
-        for stored in agent.objects:
-            copies = _copies_of(stored)
-            copies.agents.discard(agent)
-            copies.stale_agents.discard(agent)
-            copies.hosts.discard(agent)
-            if stored.home is agent:
-                if stored.move_home():
+        for stored in sorted(agent.objects, key=_name):
+            was_home = stored.home is agent
+            move(stored, agent, DROP)
+            if was_home:
+                if promote_other(stored):
                     moved.append(stored)
                 elif stored.frames is None:
                     lost.append(stored)
-        agent.objects = set()
-        return sorted(lost, key=_name), sorted(moved, key=_name)
+        return lost, moved
 
     def reconnect_agent(self, agent: Agent) -> list[StoredObject]:
         """Note that a host agent has a new connection. Objects on their way to it may be lost.
 
         Returns the objects whose files its workers made, or came from other hosts: the agent still has these.
         """
-        for stored in agent.objects:
-            if agent not in _copies_of(stored).hosts:
-                _copies_of(stored).agents.discard(agent)
-                agent.forget_copy(stored)
-        made = [stored for stored in agent.objects if agent in _copies_of(stored).hosts]
-        agent.objects = {*made, *(stored for stored in agent.objects if agent in _copies_of(stored).stale_agents)}
-        return sorted(made, key=_name)
+        known = sorted(agent.objects, key=_name)
+        return [stored for stored in known if is_file(move(stored, agent, REJOIN))]
 
 
 def _name(stored: StoredObject) -> tuple[int, int]:
     return stored.client.incarnation, stored.id
-
-
-def _copies_of(stored: StoredObject) -> Copies:
-    """The copies of an object that was sent to a peer."""
-    assert stored.copies is not None
-    return stored.copies
