@@ -897,7 +897,7 @@ MUTATIONS = (
     ),
     Mutation(
         "wait for the host of the inputs although only suspended tasks are in the way",
-        dispatcher.Dispatcher, "_without_parents", "if elsewhere is not None and", "if False and",
+        dispatcher.Dispatcher, "_without_parents", "if elsewhere and not parents and", "if False and",
     ),
     Mutation(
         "let the children of a call run until its row ends",

@@ -666,8 +666,8 @@ class Dispatcher:
         """Replace a worker that was chosen for a task which may end its process, because it has suspended tasks.
 
         Returns:
-            An idle worker without suspended tasks, or a successor. If there is neither on the host that has the task's
-            inputs, and none comes: an idle worker of another host, if the scheduler has the inputs. None: the task
+            An idle worker without suspended tasks, or a successor. If the host that has the task's inputs has no idle
+            worker, and no successor comes, it is one of another host, if the scheduler has the inputs. None: the task
             waits until a successor joins or a worker has ended its task. The same or another worker: none can start,
             and the tasks share a process.
         """
@@ -676,7 +676,7 @@ class Dispatcher:
         if lane.resources and not self.host_choice.has_room(lane, worker.agent):
             return None  # the task could only have joined the booking of this worker
         parents: list[Worker] = []
-        elsewhere: Worker | None = None
+        elsewhere: list[Worker] = []
         for idle in self.idle:
             if not idle.can_serve(lane.capabilities, lane.kind):
                 continue
@@ -685,8 +685,14 @@ class Dispatcher:
                     self._take(idle)
                     return idle
                 parents.append(idle)
-            elif not (elsewhere or idle.has_parents or lane.resources or self.away(lane.first_requeued, idle)):
-                elsewhere = idle
+            elif not lane.resources and not self.away(lane.first_requeued, idle):
+                elsewhere.append(idle)
+        if elsewhere and not parents and not (self.successors is not None and self.successors.are_coming(worker)):
+            parents = elsewhere
+            for idle in elsewhere:
+                if not idle.has_parents:
+                    self._take(idle)
+                    return idle
         for idle in parents:
             if self.successors is not None and self.successors.are_enough(lane.waiting):
                 break
@@ -694,9 +700,6 @@ class Dispatcher:
             found = idle if self.successors is None else self.successors.find(idle)
             if found is not None:
                 return found
-        if elsewhere is not None and (self.successors is None or not self.successors.are_coming(worker)):
-            self._take(elsewhere)
-            return elsewhere
         lane.refused_at = self._clock.now
         self._cancel_reservation(lane)
         return None
