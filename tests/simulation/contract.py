@@ -14,6 +14,7 @@ from typing import Any
 
 from scaler_client.pickling.call_rows import RowAnswer, has_row_form
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.completion.results import EARLY_DIVISOR
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.records import Client, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
@@ -231,6 +232,8 @@ class Contract:
             self._objects.announced_again(name)
 
     def _results(self, event: events.Results) -> None:
+        early_bytes = self._core.tables.early_bytes
+        most_early_bytes = self._core.limits.memory_limit_bytes // EARLY_DIVISOR
         ends = list(accumulate(event.sizes))
         for row, (client, task_id, attempt, outcome) in enumerate(
             zip(event.clients, event.ids, event.attempts, event.outcomes)
@@ -251,7 +254,9 @@ class Contract:
                 self._returned[name] = outcome
                 self._died.discard(name)
                 is_first = self._core.tables.clients.find(client) is None
-                if is_first and outcome < effects.OUTCOME_RETRYABLE:
+                size = len(event.large[row]) if row in event.large else event.sizes[row]
+                early_bytes += size * is_first
+                if is_first and outcome < effects.OUTCOME_RETRYABLE and early_bytes <= most_early_bytes:
                     self._early[name] = self._trace.now + self._core.limits.client_timeout_seconds
                 if outcome == effects.OUTCOME_RETRYABLE:
                     self._failures[name] += 1

@@ -230,7 +230,7 @@ class ResultHandler:
             return
         tables.pop_early(client, task_id)
         is_over = isinstance(name, UnclaimedTask) and name.is_over
-        size = event.sizes[row]
+        size = len(event.large[row]) if row in event.large else event.sizes[row]
         if is_over or event.outcomes[row] >= OUTCOME_RETRYABLE or tables.early_bytes + size > self._most_early_bytes:
             return
         results = row_of(event, row, begin)

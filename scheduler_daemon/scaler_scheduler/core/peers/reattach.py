@@ -133,7 +133,7 @@ class Reattach:
             if attempt <= client.stale_attempt:  # of an earlier submission
                 return
             known = client.tasks.get(task_id)
-            if known is None or not known.attempt:
+            if known is None or known.attempt < attempt:
                 task = self._attach_waiting(client, worker, name, has_ended=True)
                 if task is not None:
                     self._take_early(death, task, now)

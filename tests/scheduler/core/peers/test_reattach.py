@@ -175,6 +175,16 @@ def test_a_task_with_retries_left_runs_again_with_the_next_number(core):
     assert rows_of(core) == [(11, 1, 2)]
 
 
+def test_each_of_several_deaths_counts(make_core):
+    core = make_core(task_retries=2)
+    core.agent(A, 33)
+    client(core)
+    core.submit(C, [1], body=b"x")
+    for attempt in (1, 2, 2, 4):
+        core.died(A, 20 + attempt, (11, 1, attempt))
+    assert b"attempt 3 on host" in died_text(core)
+
+
 @pytest.mark.parametrize("order", ["death, worker", "worker, death"])
 def test_the_death_of_an_attempt_before_the_one_that_runs_does_not_count(make_core, order):
     core = make_core(task_retries=0)
