@@ -8,8 +8,8 @@ from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.transfers import Transfer
 from scaler_scheduler.core.state.records import Agent, StoredObject
-from scaler_scheduler.core.state.value_states import ARRIVE, COMING, DAMAGE
-from scaler_scheduler.core.values.copies import files, move, state_at
+from scaler_scheduler.core.state.value_states import ARRIVE, CACHED, COMING, DAMAGE
+from scaler_scheduler.core.values.copies import files, move, promote_other, state_at
 
 
 class TransferEnd:
@@ -50,8 +50,8 @@ class TransferEnd:
         for transfer in transfers:
             stored = transfer.stored
             self._transfers.note_success(transfer)
-            if self._is_alive(stored):
-                move(stored, target, ARRIVE)
+            if self._is_alive(stored) and move(stored, target, ARRIVE) == CACHED and stored.home is None:
+                promote_other(stored)
             self._transfers.end(transfer)
         self._transfers.start_waiting()  # while the tasks are still blocked that want the files on other hosts
         for transfer in transfers:

@@ -71,7 +71,9 @@ COPY_TRANSITIONS = {
     (ABSENT, WRITE): PRIMARY,
     (ABSENT, SEND): SENT,
     (ABSENT, ORDER): COMING,
+    (ABSENT, ARRIVE): STALE,  # the agent joined again meanwhile, and may be removing the file
     (ABSENT, DOUBT): STALE,
+    (ABSENT, DAMAGE): ABSENT,
     (ABSENT, DROP): ABSENT,
     (COMING, WRITE): PRIMARY,
     (COMING, SEND): SENT,

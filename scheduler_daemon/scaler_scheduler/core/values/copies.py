@@ -12,7 +12,6 @@ from scaler_scheduler.core.state.records import Agent, StoredObject, Worker
 from scaler_scheduler.core.state.value_states import (
     ABSENT,
     CACHED,
-    DROP,
     PRIMARY,
     PROMOTE,
     SENT,
@@ -78,11 +77,6 @@ def promote_other(value: StoredObject) -> bool:
 def files(value: StoredObject) -> Iterator[Agent]:
     """The places with a file of a value."""
     return (place for place, state in (value.copies or {}).items() if is_file(state))
-
-
-def drop_place(value: StoredObject, place: Agent) -> None:
-    """Forget the copy at a place, in whatever state it is."""
-    move(value, place, DROP)
 
 
 def note_worker(value: StoredObject, worker: Worker, state: int) -> None:

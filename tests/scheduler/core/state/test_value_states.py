@@ -1,0 +1,48 @@
+"""The tables of states of values and of their copies. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import pytest
+
+from scaler_scheduler.core.errors import InvariantError
+from scaler_scheduler.core.state import value_states
+from scaler_scheduler.core.state.value_states import (
+    ABSENT,
+    ARRIVE,
+    CACHED,
+    COPY_STATE_NAMES,
+    DAMAGE,
+    DOUBT,
+    DROP,
+    FILL,
+    PRIMARY,
+    PROMOTE,
+    STALE,
+    THERE,
+    WRITE,
+    next_copy_state,
+    next_value_state,
+)
+
+
+@pytest.mark.parametrize("action", [WRITE, ARRIVE, DOUBT, DAMAGE, DROP])
+def test_what_peers_say_is_allowed_in_every_state(action):
+    """No message from outside ends the scheduler."""
+    for state in range(len(COPY_STATE_NAMES)):
+        next_copy_state(state, action)
+
+
+def test_only_ordered_and_right_files_count():
+    for state in range(len(COPY_STATE_NAMES)):
+        if next_copy_state(state, ARRIVE) == CACHED:
+            assert state in (value_states.COMING, CACHED)
+    assert next_copy_state(STALE, ARRIVE) == next_copy_state(ABSENT, ARRIVE) == STALE
+    assert next_copy_state(STALE, WRITE) == PRIMARY, "the attempt that counts has written it again"
+
+
+def test_other_actions_are_errors():
+    with pytest.raises(InvariantError, match="promote of a copy absent"):
+        next_copy_state(ABSENT, PROMOTE)
+    with pytest.raises(InvariantError, match="fill of a value dropped"):
+        next_value_state(value_states.DROPPED, FILL)
+    assert next_value_state(value_states.MAKING, FILL) == THERE
