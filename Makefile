@@ -3,7 +3,7 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test test-system lint bench bench-peers chaos attack simulate conformance fuzz man docs install uninstall schema package package-bench clean
+.PHONY: help run test test-system lint bench bench-pairs bench-peers chaos attack simulate conformance fuzz man docs install uninstall schema package package-bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,10 @@ lint: ## only ruff (rules and format) and mypy --strict
 bench: ## run all benchmarks: a table, and JSON in benchmarks/results/ (ONLY=submit,map: some; QUICK=1: small)
 	@packaging/setup.sh bench
 	@packaging/within.sh python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+bench-pairs: ## the same work in turn on the checkout BEFORE and on this one (ONLY=submit,map ROUNDS=20)
+	@packaging/setup.sh bench
+	@packaging/within.sh python -m benchmarks.pairs "$(BEFORE)" . $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 bench-peers: ## compare with dask, Ray, ipyparallel, opengris-scaler, HyperQueue, loky and the standard library's pools (ROWS=submit,map SYSTEMS=scaler,dask: some; QUICK=1: small)
 	@packaging/setup.sh peers

@@ -18,13 +18,14 @@ from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io import nested_connections
 from ..io.connection import Connection
 from ..io.io_thread import IoThread
-from ..io.large_arguments import DumpCall, share_large_arguments
+from ..io.large_arguments import large_calls
 from ..nested import slot_wait, task_host
 from ..net.curve import load_keys
 from ..pickling.custom_serializer import Serializer, call_dumper
 from .client_settings import ClientSettings, checked_settings
 from .data_api import DataApi, shutdown_scheduler
 from .local_cluster import LocalCluster, page_address
+from .map_run import DumpCall
 from .submit import DISCONNECTED, NestedHandle
 
 C = TypeVar("C", bound="Client")
@@ -354,7 +355,7 @@ class Client(DataApi):
 
 
 def _dump_call_of_inputs(own_serializer: Any, io_thread: IoThread, shares_inputs: bool) -> DumpCall:
-    return share_large_arguments(call_dumper(own_serializer, io_thread, shares_inputs), io_thread)
+    return call_dumper(own_serializer, io_thread, shares_inputs, large_calls(io_thread))
 
 
 CONNECTION_ATTRIBUTES = frozenset({

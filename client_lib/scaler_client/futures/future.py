@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from ..nested import slot_await, slot_wait, task_host
 from ..pickling.call_rows import IMMUTABLE_TYPES
 from ..pickling.failed_answers import TRACEBACK
+from ..pickling.load_failures import name_task
 from ..pickling.references import Call, InputFailure, ObjectHolder, ObjectRef, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .failure_origin import FailureOrigin, cancellation_text, cancelled_error, input_origin, read_answer
@@ -581,17 +582,21 @@ class TaskFuture(Future[T]):
         answer, function = self._answer, self._function
         if answer is None or function is None:
             return
-        origin = self.failure_origin if self._outcome else None
-        result, exception = read_answer(function, self._outcome, answer, f"{self._task_name()}#{self.task_id}", origin)
+        if self._outcome:
+            task = f"{self._task_name()}#{self.task_id}"
+            result, exception = read_answer(function, self._outcome, answer, task, self.failure_origin)
+        else:  # the most frequent case, with few steps (benchmarks/submit_rate.py)
+            result, exception = function.read_answer(self._outcome, answer)
+            if exception is not None:
+                name_task(exception, f"{self._task_name()}#{self.task_id}")
         self._set_loaded(function, result, exception)
 
     def _set_loaded(self, function: Function, result: Any, exception: BaseException | None) -> None:
         """Take what the answer holds. It was unpickled without the lock, because this runs user code. If two threads
         have unpickled it, the first result counts."""
-        keeps_bytes = self._can_be_argument and function.named_function is None
-        if exception is None and type(result) in IMMUTABLE_TYPES:
-            keeps_bytes = False
-        if not keeps_bytes and self._reference is not None:
+        is_fixed = exception is None and type(result) in IMMUTABLE_TYPES
+        keeps_bytes = not is_fixed and self._can_be_argument and function.named_function is None
+        if self._reference is not None and not keeps_bytes:
             give_result(self)
         origin = self.failure_origin
         if origin is not None:  # keep it for readers, as text: the function may hold a whole graph
@@ -601,9 +606,10 @@ class TaskFuture(Future[T]):
                 if function.serializer is not None:
                     self._serializer = function.serializer  # before the bytes are dropped, as readers look there first
                 self._result = result
-                self._exception = exception
+                if exception is not None:
+                    self._exception = exception
+                    self.failure_origin = origin
                 self._function_name = function.name
-                self.failure_origin = origin
                 if not keeps_bytes:
                     self._answer = None
                 self._function = None  # last: other threads then read the result

@@ -7,50 +7,34 @@ unpickles: so arguments stay writable, and each attempt of a task has its own.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
 
 from ..pickling.call_pickles import load_arguments_pickle
-from ..pickling.references import MAX_INPUTS, Call, CallWithInputs, ObjectRef, StoredObject
+from ..pickling.references import MAX_INPUTS, Call, CallWithInputs, ObjectRef, StoredObject, call_payload
+from ..pickling.serializer import NO_LARGE_CALLS, LargeCalls
 from ..session.frame_limit import fits_limit
 from ..session.session import Session
 from .io_thread import IoThread
 
-DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], Call]
 
-
-def share_large_arguments(dump_call: DumpCall, io_thread: IoThread) -> DumpCall:
-    """Return a function that turns the arguments of a call into bytes, or into an object if they are large.
-
-    It is `dump_call` itself if this client does not share arguments.
+def large_calls(io_thread: IoThread) -> LargeCalls:
+    """Return from how many bytes on a client sends arguments as objects, and the function that does it.
 
     Args:
-        dump_call: turns the arguments into bytes.
         io_thread: sends the objects. It has joined.
     """
     least = io_thread.least_shared_argument()
-    if least is None:
-        return dump_call
-
-    def dump(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        """Return the arguments of one call as bytes.
-
-        Raises:
-            Exception: as `dump_call`.
-            ClientClosedError: the client is disconnected.
-        """
-        call = dump_call(args, kwargs)
-        if type(call) is bytes:
-            return call if len(call) < least else _shared(call, call, (), io_thread)
-        if isinstance(call, CallWithInputs) and len(call.data) >= least:
-            return _shared(call, call.data, call.inputs, io_thread)
-        return call
-
-    return dump
+    return NO_LARGE_CALLS if least is None else (least, partial(_share, io_thread))
 
 
-def _shared(call: Call, data: Any, inputs: tuple[Any, ...], io_thread: IoThread) -> Call:
-    """Return a call that reads its arguments from an object."""
+def _share(io_thread: IoThread, call: Call) -> Call:
+    """Return a call that reads its arguments from an object.
+
+    Raises:
+        ClientClosedError: the client is disconnected.
+    """
+    inputs = call.inputs if isinstance(call, CallWithInputs) else ()
+    data = call_payload(call)
     if len(inputs) == MAX_INPUTS or not fits_limit([data], io_thread.frame_limit):
         return call  # if it is too large, its future gets the error
     value = pickle.dumps(pickle.PickleBuffer(data), pickle.HIGHEST_PROTOCOL, buffer_callback=lambda _: None)

@@ -15,7 +15,7 @@ from ..errors import SerializerError
 from . import cloudpickle_ext
 from . import serializer as default
 from .input_lookup import load_input, load_value
-from .references import REFERENCES, STAND_INS, Call, InputCollector, ObjectRef, read_result
+from .references import REFERENCES, STAND_INS, Call, InputCollector, ObjectRef, call_payload, read_result
 
 
 @runtime_checkable
@@ -194,7 +194,10 @@ def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
 
 
 def call_dumper(
-    serializer: Serializer | None, io_thread: object, shares_inputs: bool = False
+    serializer: Serializer | None,
+    io_thread: object,
+    shares_inputs: bool = False,
+    large: default.LargeCalls = default.NO_LARGE_CALLS,
 ) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Call]:
     """Return a function that turns the arguments of a call into bytes.
 
@@ -202,9 +205,11 @@ def call_dumper(
         serializer: the user's own serializer; None: cloudpickle, as in `serializer.call_dumper`.
         io_thread: the I/O thread of the client that calls.
         shares_inputs: whether the tasks of a worker share the values of all inputs of these calls.
+        large: what becomes of calls with many bytes.
     """
     if serializer is None:
-        return default.call_dumper(io_thread, shares_inputs)
+        return default.call_dumper(io_thread, shares_inputs, large)
+    least, share = large
 
     def dump_argument(value: Any, name: object, collector: InputCollector) -> Any:
         if type(value) is ObjectRef and read_result(value) is None:
@@ -227,7 +232,8 @@ def call_dumper(
             payloads = tuple(dump_argument(value, position, collector) for position, value in enumerate(args))
             named = {name: dump_argument(value, name, collector) for name, value in kwargs.items()}
         collector.result_loaders = None  # RemoteCall itself deserializes whole arguments
-        return default.dump_collected_call(payloads, named, collector)
+        call = default.dump_collected_call(payloads, named, collector)
+        return call if len(call_payload(call)) < least else share(call)
 
     return dump_call
 

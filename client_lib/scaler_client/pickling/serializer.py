@@ -82,8 +82,15 @@ def dumps(value: Any) -> bytes:
 
 loads: Callable[[Payload], Any] = pickle.loads
 
+LargeCalls = tuple[int, Callable[[Call], Call]]
+"""The least number of bytes of a large call, and the function that returns what is sent in its place."""
 
-def call_dumper(io_thread: object, shares_inputs: bool = False) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Call]:
+NO_LARGE_CALLS: LargeCalls = sys.maxsize, lambda call: call
+
+
+def call_dumper(
+    io_thread: object, shares_inputs: bool = False, large: LargeCalls = NO_LARGE_CALLS
+) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Call]:
     """Return a function that turns the arguments of a call into bytes.
 
     Arguments with references to objects become a `references.CallWithInputs`.
@@ -91,7 +98,10 @@ def call_dumper(io_thread: object, shares_inputs: bool = False) -> Callable[[tup
     Args:
         io_thread: the I/O thread of the client that calls.
         shares_inputs: whether the tasks of a worker share the values of all inputs of these calls.
+        large: what becomes of calls with many bytes. It is checked here, because a function around this one would cost
+            each task a call more (benchmarks/submit_rate.py).
     """
+    least, share = large
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
         """Return the arguments of one call as bytes.
@@ -109,11 +119,15 @@ def call_dumper(io_thread: object, shares_inputs: bool = False) -> Callable[[tup
                 break
         else:
             if not kwargs:
-                return _dumps(args, _PROTOCOL)
+                data = _dumps(args, _PROTOCOL)
+                return data if len(data) < least else share(data)
             if all(map(is_plain, kwargs.values())):
-                return _dumps([args, kwargs], _PROTOCOL)
+                data = _dumps([args, kwargs], _PROTOCOL)
+                return data if len(data) < least else share(data)
         collector = InputCollector(io_thread, None, shares_inputs)
-        return collector.call(_dump_any(args, kwargs, collector))
+        data = _dump_any(args, kwargs, collector)
+        call = collector.call(data)
+        return call if len(data) < least else share(call)
 
     return dump_call
 
