@@ -368,7 +368,7 @@ struct Dispatch {
                                     # with bit 3: a small result may be `stored` too. Empty: all 0
   depths @8 :List(UInt32);          # depth and priority of its Options, for the tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # in two's complement
-  inputs @10 :List(UInt64);         # as in Submit: ids of objects of the row's client
+  inputs @10 :List(UInt64);         # ids of objects of the row's client, as hosts know them (see "Ids of results")
   inputCounts @11 :List(UInt32);
   inputSources @12 :List(UInt8);    # one element per input. 0: an Object message has sent it before; 1: a file that the host agent
                                     # has made or is about to make; 2: a file that a worker of the host has made. Only

@@ -86,6 +86,8 @@ class Contract:
         """Open tasks whose worker died while it ran them."""
         self._buried: dict[TaskId, tuple[int, float]] = {}
         """Tasks during which a worker died before it joined this scheduler: the attempt, and until when it counts."""
+        self._early_files: dict[TaskId, tuple[int, int]] = {}
+        """Of such results that are files: the attempt, and the incarnation of the agent."""
         self._early: dict[TaskId, float] = {}
         """Tasks whose results have come before their clients, and until when these count."""
         self._unread: dict[int, deque[tuple[int, list[int], list[int]]]] = {}
@@ -210,10 +212,20 @@ class Contract:
                 stored = self._core.tables.objects.find(client, task_id)
                 is_kept = stored is not None and not stored.is_missing
                 self._objects.submitted(event, row, name, inputs, is_kept)
+                self._take_early_file(name)
                 if name not in self._held:
                     self._attempts.pop(name, None)
             else:
                 self._objects.submitted_again(name, inputs)
+
+    def _take_early_file(self, name: TaskId) -> None:
+        """Let a result count whose client is here now, if the agent is here that has it."""
+        attempt, agent = self._early_files.get(name, (0, 0))
+        if attempt and any(each.incarnation == agent for each in self._agents.values()):
+            del self._early_files[name]
+            self._trace.count("kept results that came before their clients")
+            self._objects.made(name, attempt)
+            self._objects.stored(name, agent)
 
     def _take_objects(self, event: events.Object | events.ForgetObjects) -> None:
         client = self._clients.get(event.route)
@@ -253,11 +265,15 @@ class Contract:
                     continue
                 self._returned[name] = outcome
                 self._died.discard(name)
-                is_first = self._core.tables.clients.find(client) is None
+                self._objects.made(name, attempt)
+                is_first = name not in self._open
                 size = len(event.large[row]) if row in event.large else event.sizes[row]
                 early_bytes += size * is_first
-                if is_first and outcome < effects.OUTCOME_RETRYABLE and early_bytes <= most_early_bytes:
+                has_ended = outcome < effects.OUTCOME_RETRYABLE or outcome == effects.OUTCOME_STORED
+                if is_first and has_ended and early_bytes <= most_early_bytes:
                     self._early[name] = self._trace.now + self._core.limits.client_timeout_seconds
+                    if outcome == effects.OUTCOME_STORED:
+                        self._early_files[name] = attempt, self._workers[event.route].agent
                 if outcome == effects.OUTCOME_RETRYABLE:
                     self._failures[name] += 1
                 elif outcome == effects.OUTCOME_STORED:
@@ -283,7 +299,11 @@ class Contract:
                 self._drop(name)
                 self._returned[name] = effects.OUTCOME_STORED
                 self._died.discard(name)
-                if self._awaited.is_here(worker, self._agents.values()):
+                self._objects.made(name, attempt)
+                if name not in self._open:
+                    self._early[name] = self._trace.now + self._core.limits.client_timeout_seconds
+                    self._early_files[name] = attempt, worker.agent
+                elif self._awaited.is_here(worker, self._agents.values()):
                     self._stored(name, worker.route)
                 else:  # it runs again
                     self._trace.count("results whose agent came too late")
@@ -329,7 +349,7 @@ class Contract:
                 attempts = {*self._suspended, *self._started[route], (*name, event.attempt)}
                 begun = {each[:2] for each in attempts if each[2] and self._held.is_holder(route, each[:2], each[2])}
                 for name in begun:
-                    if self._core.tables.clients.find(name[0]) is None:
+                    if name not in self._open:
                         self._bury_until(name, self._held.attempt(name))
                 for name in self._held.up_to(route, begun):
                     if name not in begun and name in self._open and self._open[name][-1].calls > 1:
@@ -461,6 +481,8 @@ class Contract:
                 client = self._clients[batch.route].incarnation
                 for task_id, outcome in zip(batch.ids, batch.outcomes):
                     self._objects.ended((client, task_id), outcome)
+                    if outcome == effects.OUTCOME_KEPT:
+                        self._take_early_file((client, task_id))
         for effect in collected:
             if isinstance(effect, effects.ForgetObjects) and effect.route in self._clients:
                 client = self._clients[effect.route].incarnation
@@ -785,6 +807,7 @@ class Contract:
             del self._open[name]
             self._objects.closed(name)
             self._early.pop(name, None)
+            self._early_files.pop(name, None)
             self._buried.pop(name, None)
             self._drop(name)
             self._failures.pop(name, None)
@@ -863,7 +886,7 @@ class Contract:
 
     def _forget_client(self, gone: int) -> None:
         self._objects.client_gone(gone)
-        for early in (self._buried, self._early):
+        for early in (self._buried, self._early, self._early_files):
             for name in [name for name in early if name[0] == gone]:
                 del early[name]
         for name in [name for name in self._open if name[0] == gone]:

@@ -622,7 +622,8 @@ MUTATIONS = (
     ),
     Mutation(
         "hand on another file than the result of the row before",
-        runner.Runner, "_run_queue", "result_file((client, task_id))", "result_file((client, task_id - 1))",
+        runner.Runner, "_run_queue", "result_file(file_of((client, task_id, attempt)))",
+        "result_file(file_of((client, task_id - 1, attempt)))",
     ),
     Mutation(
         "keep the place of a transfer that has ended",
@@ -683,7 +684,37 @@ MUTATIONS = (
     ),
     Mutation(
         "leave the files that an agent names when it joins again",
-        host_results.HostResults, "reconcile_files", "self.discard_file_of(agent, incarnation, task_id)", "pass",
+        host_results.HostResults, "reconcile_files", "removed.append(name)", "pass",
+    ),
+    Mutation(
+        "keep the file of a late result",
+        host_results.HostResults, "discard_late_file", "self.discard_unless_needed(agent, name)", "pass",
+    ),
+    Mutation(
+        "remove the file of a result that comes once more",
+        host_results.HostResults, "discard_late_file", "self.discard_unless_needed(agent, name)",
+        "self._outbox.forget_object(agent.route, *name)",
+    ),
+    Mutation(
+        "keep the file of a result that has come before its client, and that nobody needs",
+        reattach.Reattach, "_drop_early", "early.is_file", "False",
+    ),
+    Mutation(
+        "forget the results in files that have come before their clients",
+        results.ResultHandler, "_keep_early", "or outcome == OUTCOME_STORED", "",
+    ),
+    Mutation(
+        "answer no result in a file again when the scheduler restarts",
+        sent_answers, "is_final", "or outcome == Outcome.STORED", "",
+    ),
+    Mutation(
+        "name an attempt as finished whose task has begun again",
+        worker_session.WorkerSession, "_rejoin", "name[2] == last[name[:2]]", "True",
+    ),
+    Mutation(
+        "count a death that is reported again for a task that waits for a file",
+        reattach.Reattach, "note_death", "known is not None and known.attempt >= attempt",
+        "known is not None and known.attempt > attempt",
     ),
     Mutation(
         "return no credit for rows that a client submits again",
@@ -876,8 +907,8 @@ MUTATIONS = (
     ),
     Mutation(
         "remove all results of a host whose agent has not joined before",
-        host_results.HostResults, "reconcile_files",
-        "if is_new and not self._may_count(agent, incarnation, task_id):", "if is_new:",
+        host_results.HostResults, "reconcile_files", "if not self._is_needed(agent, name):",
+        "if stored is None or state_at(stored, agent) == ABSENT:",
     ),
     Mutation(
         "repeat no answers for a client that joins again",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.ids import file_id, value_id
 
 from .held_tasks import TaskId
 from .trace import SimulationError
@@ -40,6 +41,8 @@ class ObjectContract:
         self._anew: set[TaskId] = set()
         """Results whose task was submitted, and objects that were sent, in this step. A forgotten object is then the
         one of an earlier life, if any."""
+        self._files: dict[TaskId, int] = {}
+        """The ids of files, of results that workers have made."""
         self._failed: dict[TaskId, set[int]] = {}
         """Tasks that ended without a value, and their outcome."""
 
@@ -74,11 +77,21 @@ class ObjectContract:
                 self._keep[name] = events.KEEP_BOTH
             self._referred.add(name)
 
+    def made(self, name: TaskId, attempt: int) -> None:
+        """Note the attempt whose result counts."""
+        self._files[name] = file_id(name[1], attempt)
+
+    def _value_of(self, file: TaskId) -> TaskId | None:
+        """Return the object of which a host has this file. None: it is of an attempt that does not count."""
+        name = file[0], value_id(file[1])
+        return name if self._files.get(name, name[1]) == file[1] else None
+
     def object_sent(self, name: TaskId, is_file: bool = False) -> None:
         """Note an object that a client sends, or that is a file of the client now."""
         if name not in self._referred:
             self._anew.add(name)  # it may be a forgotten one: announced after a second welcome, or asked for before
         self._referred.add(name)
+        self._files.pop(name, None)
         if is_file:
             self._homes[name] = {name[0]}
             self._lost.discard(name)
@@ -103,9 +116,10 @@ class ObjectContract:
         self._homes[name] = {agent}
         return True
 
-    def transferred(self, name: TaskId, agent: int) -> None:
+    def transferred(self, file: TaskId, agent: int) -> None:
         """Note that the agent says that it has got the file from another one."""
-        if (name, agent) not in self._ordered:
+        name = self._value_of(file)
+        if name is None or (file, agent) not in self._ordered:
             return  # an earlier scheduler has asked it
         for names in (self._homes, self._copied):
             if name in names:
@@ -115,13 +129,17 @@ class ObjectContract:
         """Note the files that the agent is told to get."""
         self._ordered.update((name, agent) for name in names)
 
-    def fetched(self, name: TaskId, agent: int) -> None:
+    def fetched(self, file: TaskId, agent: int) -> None:
         """Note that the agent sends the content of the file."""
-        if agent in self._homes.get(name, ()):
+        name = self._value_of(file)
+        if name is not None and agent in self._homes.get(name, ()):
             self._copied[name] = self._homes.pop(name)
 
-    def missing(self, name: TaskId, agent: int) -> None:
+    def missing(self, file: TaskId, agent: int) -> None:
         """Note that the agent does not have the file."""
+        name = self._value_of(file)
+        if name is None:
+            return
         hosts = self._homes.get(name, set())
         if agent in hosts:
             hosts.discard(agent)
@@ -178,10 +196,13 @@ class ObjectContract:
         copies, and another host or the scheduler has the objects."""
         sent = self._sent.setdefault(effect.route, set())
         removed = []
-        for name in zip(effect.clients, effect.ids):
-            was_sent = name in sent
-            sent.discard(name)
-            self._files_forgotten.discard((name, agent))
+        for file in zip(effect.clients, effect.ids):
+            was_sent = file in sent
+            sent.discard(file)
+            self._files_forgotten.discard((file, agent))
+            name = self._value_of(file)
+            if name is None:
+                continue
             if self._is_copy(name, agent, was_sent):
                 removed.append(name)
                 for hosts in (self._homes.get(name, set()), self._copied.get(name, set())):
@@ -200,11 +221,14 @@ class ObjectContract:
     def forgotten_at_worker(self, effect: effects.ForgetObjects, agent: int) -> None:
         """Check the objects of a ForgetObjects to a worker of this agent. 0: the agent is lost with its files."""
         sent = self._sent.setdefault(effect.route, set())
-        for name in zip(effect.clients, effect.ids):
-            if agent and name not in sent and (self._readers[name] or name in self._referred):
-                self._files_forgotten.add((name, agent))
+        for file in zip(effect.clients, effect.ids):
+            name = self._value_of(file)
+            if name is None:
+                sent.discard(file)
+            elif agent and file not in sent and (self._readers[name] or name in self._referred):
+                self._files_forgotten.add((file, agent))
             else:
-                sent.discard(name)
+                sent.discard(file)
                 self.freed_at(name, 0, True)
 
     def freed_at(self, name: TaskId, agent: int, was_sent: bool) -> None:
@@ -242,7 +266,8 @@ class ObjectContract:
     ) -> None:
         """`inputs`: id, which file, whether the bytes are inside the row."""
         read = self._inputs.get(name, [])
-        _expect([(name[0], each) for each, *_ in inputs] == read, "dispatched with other inputs", name, inputs, read)
+        ids = [(name[0], value_id(each)) for each, *_ in inputs]
+        _expect(ids == read, "dispatched with other inputs", name, inputs, read)
         for each, is_shared, is_inlined in inputs:
             if is_shared == effects.INPUT_OF_ROW_BEFORE:
                 continue  # it is not there yet
@@ -250,7 +275,8 @@ class ObjectContract:
                 _expect(not is_shared, "is inside the row and a file", name, each)
                 continue
             if is_shared == effects.INPUT_IN_WORKER_FILE:
-                is_home = agent in self._hosts_of((name[0], each))
+                value = self._value_of((name[0], each))
+                is_home = value is not None and agent in self._hosts_of(value)
                 _expect(is_home, "sent to read a file of another host", name, each)
                 continue
             route = agent_route if is_shared else worker

@@ -11,6 +11,7 @@ from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling.call_rows import ROW_LIMIT_NS, pack_answer, row_calls
 from scaler_client.protocol.messages import Hello, Message, Outcome, TaskAttempt
 from scaler_client.protocol.wire import encode
+from scaler_worker.objects.kept_results import file_of
 from scaler_worker.task_rows import Row, attempt_of, booking_number, booking_of
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.executor import ROW_LIMIT_BYTES, thread_row
@@ -249,9 +250,12 @@ class SimulatedExecution:
         self._inputs = InputReader(client, inputs, worker.session.objects, worker.agent.files, worker.world.clock)
         return self._inputs
 
-    def store_for(self, _client: int, _task_id: int, with_small: bool) -> Any:
+    def store_for(self, _name: TaskAttempt, with_small: bool) -> Any:
         self._least_bytes = SMALL_BYTES if with_small else self._worker.world.plan.kept_bytes
         return self._store
+
+    def discard_result(self, name: TaskAttempt) -> None:
+        self._worker.agent.files.remove((file_of(name),))
 
     def new_profile(self) -> SimulatedProfile:
         self._profile = SimulatedProfile()
@@ -456,7 +460,6 @@ class SimulatedExecution:
         world.oracle.stored[run.script.key] += 1
         if world.oracle.stored[run.script.key] > 1:
             world.trace.count("kept results written again")
-        worker.agent.files.write(run.name[:2], [answer])
-        worker.session.stored.append(run.name[:2])
+        worker.agent.files.write(file_of(run.name), [answer])
         world.reached("a result is written", worker.agent)
         return True

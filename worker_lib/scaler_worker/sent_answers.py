@@ -25,6 +25,9 @@ LATER_HEARTBEATS = 2
 """So many later heartbeats are echoed before an answer, or a report of a death, is dropped: seconds, in which its
 client has read it."""
 
+VALUES = (Outcome.VALUE, Outcome.STORED)
+"""The outcomes of tasks that have returned a value."""
+
 
 class SentAnswers:
     """The last sent answers, oldest first."""
@@ -48,7 +51,7 @@ class SentAnswers:
             names = zip(results.clients, results.ids, results.attempts)
             results = _rows_of(
                 results,
-                [row for row, name in enumerate(names) if name not in stopped or not results.outcomes[row]],
+                [row for row, name in enumerate(names) if name not in stopped or results.outcomes[row] in VALUES],
             )
         size = sum(map(len, results.payloads))
         self._sent.append((heartbeat, size, results))
@@ -86,7 +89,7 @@ class SentAnswers:
 
 def is_final(outcome: int) -> bool:
     """Whether a task with this outcome has ended, and its answer is in the message."""
-    return outcome < Outcome.RETRYABLE
+    return outcome < Outcome.RETRYABLE or outcome == Outcome.STORED
 
 
 def _rows_of(results: Results, rows: Sequence[int]) -> Results:

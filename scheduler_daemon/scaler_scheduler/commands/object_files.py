@@ -20,7 +20,16 @@ from contextlib import suppress
 from typing import Any
 
 ObjectName = tuple[int, int]
-"""The name of an object: its client's incarnation, and an id that is unique for this client."""
+"""The name of an object's file: its client's incarnation, and an id. For results of tasks, `file_id` makes the id."""
+
+_FILE_ID_SHIFT, _VERSIONS = 48, 1 << 15
+
+
+def file_id(task_id: int, attempt: int) -> int:
+    """Return the id of the file with the result of this attempt. With it, a file of an attempt that does not count is
+    never taken for the value."""
+    return task_id | attempt % _VERSIONS << _FILE_ID_SHIFT
+
 
 SHARED_MEMORY = "/dev/shm"
 

@@ -107,7 +107,7 @@ class Scheduler:
         self._quotas = quotas = Quotas(limits, tables)
         self._duplicate_hellos = duplicate_hellos = DuplicateHellos(tables, is_connected)
         self.restart_hold = RestartHold(core.dispatcher, core.tables, incarnation)
-        self._reattach = reattach = Reattach(core, cancellation)
+        self._reattach = reattach = Reattach(core, cancellation, host_results)
         self._submissions = Submissions(core, graphs, reattach, quotas)
         self._peer_loss = peer_loss = PeerLoss(
             core,
@@ -519,12 +519,15 @@ class Scheduler:
         self._add_if_ready(worker)
 
     def _take_held_results(self, held: list[tuple[Worker, events.Results]], now: float) -> None:
-        """Take results that have waited for their host agent."""
+        """Take results that have waited for their host agent or their client. Those of clients may wait for the agent
+        now."""
         for worker, event in held:
-            if self.tables.workers.find(worker.incarnation) is worker:
-                self._take_results(event, worker, now)
-            else:
-                self._results_handler.handle(event, worker)  # they are late, and their files are removed
+            if self.tables.workers.find(worker.incarnation) is not worker:
+                self._results_handler.handle(event, worker)
+                continue
+            rest = self.agent_wait.hold(event, worker, now) if worker.agent_until else event
+            if rest is not None:
+                self._take_results(rest, worker, now)
 
     def _take_early(self, now: float) -> None:
         """Let the answers count that have come before their clients, and whose tasks are there now."""

@@ -6,13 +6,15 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from scaler_scheduler.core.effects import OUTCOME_STORED
 from scaler_scheduler.core.events import Options, Results
+from scaler_scheduler.core.ids import value_id
 from scaler_scheduler.core.state.clients import ClientTable
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.environments import EnvironmentTable
 from scaler_scheduler.core.state.functions import Function, FunctionTable
 from scaler_scheduler.core.state.history import History
-from scaler_scheduler.core.state.records import Client, Task, Worker
+from scaler_scheduler.core.state.records import Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.timers import Clock, TimerQueue
 from scaler_scheduler.core.state.workers import AgentTable, WorkerTable
 from scaler_scheduler.core.values.objects import ObjectTable
@@ -85,6 +87,11 @@ class EarlyAnswer:
         """Whether the worker has died because of this task, as far as its agent knows."""
 
     @property
+    def is_file(self) -> bool:
+        """Whether its result is a file of the worker's host."""
+        return self.results is not None and self.results.outcomes[0] == OUTCOME_STORED
+
+    @property
     def is_awaited(self) -> bool:
         """Whether its worker is going to send the result."""
         return self.results is None and not self.death
@@ -131,11 +138,7 @@ class Tables:
         """The bytes of these results."""
 
     def keep_early(self, answer: EarlyAnswer, client: int, task_id: int) -> None:
-        """Keep the end of an attempt until the client submits the task again, unless a later one is known."""
-        known = self.early.get((client, task_id))
-        if known is not None and known.attempt > answer.attempt:
-            return
-        self.pop_early(client, task_id)
+        """Keep the end of an attempt until the client submits the task again. No other one is kept."""
         self.early[client, task_id] = answer
         self.early_bytes += _bytes_of(answer)
 
@@ -157,6 +160,17 @@ class Tables:
         if options.weight > 1:
             client.further_calls -= options.weight - 1
             function.further_calls -= options.weight - 1
+
+    def find_file(self, name: tuple[int, int]) -> StoredObject | None:
+        """Return the value whose file has this name: its client's incarnation, and the id of the file."""
+        client = self.clients.by_incarnation.get(name[0])
+        stored = None if client is None else client.objects.get(value_id(name[1]))
+        return stored if stored is not None and stored.file_id == name[1] else None
+
+    def find_open(self, client: int, task_id: int) -> Task | None:
+        """Return the open task with this client and id, if it has a record."""
+        found = self.clients.by_incarnation.get(client)
+        return None if found is None else found.tasks.get(task_id)
 
     def find_held(self, worker: Worker, client: int, task_id: int, attempt: int) -> Task | None:
         """Return the task with this name that this worker holds."""

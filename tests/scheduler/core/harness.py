@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scaler_scheduler.core import effects, events, invariants
+from scaler_scheduler.core.ids import file_id, value_id
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.report.unschedulable import JOINING_SECONDS
 from scaler_scheduler.core.scheduler import Scheduler
@@ -85,9 +86,9 @@ def plain(effect: Any) -> Sent:
     if effect.kind == effects.END_WORKER:
         return ("end worker", route, effect.incarnation, (effect.client, effect.id, effect.attempt), effect.reason)
     if effect.kind == effects.OBJECT:
-        return ("object", route, effect.client, effect.id, list(effect.frames))
+        return ("object", route, effect.client, value_id(effect.id), list(effect.frames))
     if effect.kind == effects.FORGET_OBJECTS:
-        return ("forget objects", route, list(zip(effect.clients, effect.ids)))
+        return ("forget objects", route, list(zip(effect.clients, map(value_id, effect.ids))))
     if effect.kind == effects.OUTPUT:
         texts = zip(effect.labels, effect.sizes, effect.texts)
         assert all(len(text) == size for _, size, text in texts)
@@ -99,7 +100,7 @@ def plain(effect: Any) -> Sent:
             effect.dropped,
         )
     if effect.kind == effects.FETCH_OBJECTS:
-        return ("fetch objects", route, list(zip(effect.clients, effect.ids)))
+        return ("fetch objects", route, list(zip(effect.clients, map(value_id, effect.ids))))
     if effect.kind == effects.ENVIRONMENT:
         return ("environment", route, effect.name, list(effect.contents), effect.manifest)
     if effect.kind == effects.CONTENTS_WANTED:
@@ -163,9 +164,39 @@ class Core:
     def feed(self, *fed: events.Event) -> None:
         """Handle the events of one turn of the daemon's loop."""
         for event in fed:
+            self._name_files(event)
             self.scheduler.handle(event, self.now)
             invariants.check(self.scheduler)
         self._collect()
+
+    def _name_files(self, event: Any) -> None:
+        """Put the ids of files into what a host says, in the place of the ids of their values. A test that gives the
+        id of a file itself keeps it. In `take`, files have the ids of their values."""
+        if isinstance(event, events.Hello) and event.role == events.AGENT:
+            event.running = [(client, self._file_id(client, each), 0) for client, each, _ in event.running]
+        elif isinstance(event, events.Transferred) or (
+            isinstance(event, events.ForgetObjects) and event.clients and event.route not in self._client_routes()
+        ):
+            event.ids = array("q", map(self._file_id, event.clients, event.ids))
+        elif isinstance(event, events.Object) and event.route not in self._client_routes():
+            event.id = self._file_id(event.client, event.id)
+
+    def _client_routes(self) -> set[bytes]:
+        return {client.route for client in self.scheduler.tables.clients.by_incarnation.values()}
+
+    def _file_id(self, client: int, value: int) -> int:
+        tables = self.scheduler.tables
+        known = tables.clients.by_incarnation.get(client)
+        stored = None if known is None else known.objects.get(value)
+        if value != value_id(value):
+            return value
+        if stored is not None and stored.file_id != value:
+            return stored.file_id
+        if stored is not None and stored.is_from_client:
+            return value
+        name = client, value
+        made = tables.unclaimed.get(name) or tables.early.get(name) or tables.find_open(*name)
+        return file_id(value, 1 if made is None else made.attempt)
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
@@ -198,8 +229,8 @@ class Core:
                 self.probes.append(effect.route)
             elif isinstance(effect, effects.TransferObjects):
                 data = effect.data.address, effect.data.key, effect.data.ticket
-                for *name, size in zip(effect.clients, effect.ids, effect.bytes):
-                    order = "transfer object", effect.route, tuple(name), size, effect.source, data
+                for client, each, size in zip(effect.clients, effect.ids, effect.bytes):
+                    order = "transfer object", effect.route, (client, value_id(each)), size, effect.source, data
                     self._sent.append(order)
             else:
                 self._sent.append(plain(effect))

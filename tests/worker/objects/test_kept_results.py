@@ -15,7 +15,7 @@ import pytest
 from tests.worker.fake_scheduler import CLIENT, FakeScheduler
 from tests.worker.worker_process import joined_worker
 
-from scaler_client.commands.object_files import SHARED_BYTES
+from scaler_client.commands.object_files import SHARED_BYTES, file_id
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import input_lookup
@@ -26,7 +26,8 @@ from scaler_worker.objects.kept_results import SMALL_BYTES, KeptResults
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
 
-ID = 7
+NAME = CLIENT, 7, 2
+FILE = CLIENT, file_id(7, 2)
 
 
 class Buffers:
@@ -56,7 +57,7 @@ class Ref:
 
 
 def store(directory: Path, value: Any, with_small: bool = False) -> tuple[int, Any]:
-    return KeptResults(str(directory)).writer_for(CLIENT, ID, with_small)(value)
+    return KeptResults(str(directory)).writer_for(NAME, with_small)(value)
 
 
 def files(directory: Path) -> list[str]:
@@ -65,7 +66,7 @@ def files(directory: Path) -> list[str]:
 
 def test_buffers_are_written_without_pickling(tmp_path: Path) -> None:
     outcome, payload = store(tmp_path, Buffers(b"a" * SHARED_BYTES, b"b" * SHARED_BYTES, b"small"))
-    frames = read_object(str(tmp_path), (CLIENT, ID))
+    frames = read_object(str(tmp_path), FILE)
     assert frames is not None and list(map(len, frames[1:])) == [SHARED_BYTES, SHARED_BYTES]
     assert (outcome, int.from_bytes(payload, "little")) == (Outcome.STORED, sum(map(len, frames)))
     value = pickle.loads(frames[0], buffers=frames[1:])
@@ -74,7 +75,7 @@ def test_buffers_are_written_without_pickling(tmp_path: Path) -> None:
 
 def test_values_without_buffers(tmp_path: Path) -> None:
     outcome, payload = store(tmp_path, b"x" * SHARED_BYTES)
-    frames = read_object(str(tmp_path), (CLIENT, ID))
+    frames = read_object(str(tmp_path), FILE)
     assert outcome == Outcome.STORED and frames is not None and len(frames) == 1
     assert pickle.loads(frames[0]) == b"x" * SHARED_BYTES
 
@@ -92,7 +93,7 @@ def test_small_values_are_answered(tmp_path: Path, size: int) -> None:
 def test_small_values_are_files_if_the_scheduler_has_little_memory(tmp_path: Path) -> None:
     assert store(tmp_path, b"x" * (SMALL_BYTES - 100), with_small=True)[0] == Outcome.VALUE
     outcome, payload = store(tmp_path, b"x" * SMALL_BYTES, with_small=True)
-    frames = read_object(str(tmp_path), (CLIENT, ID))
+    frames = read_object(str(tmp_path), FILE)
     assert outcome == Outcome.STORED and frames is not None
     assert int.from_bytes(payload, "little") == len(frames[0]) and pickle.loads(frames[0]) == b"x" * SMALL_BYTES
 
@@ -107,7 +108,7 @@ def test_small_values_that_fit_nowhere_are_answered(tmp_path: Path) -> None:
 
 def test_without_a_directory_the_value_is_answered(tmp_path: Path) -> None:
     for directory in ("", str(tmp_path / "gone")):
-        outcome, payload = KeptResults(directory).writer_for(CLIENT, ID)(large(SHARED_BYTES))
+        outcome, payload = KeptResults(directory).writer_for(NAME)(large(SHARED_BYTES))
         assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == SHARED_BYTES
 
 
@@ -157,8 +158,8 @@ def test_a_worker_writes_results_that_the_scheduler_asks_for(scheduler: FakeSche
         scheduler.dispatch(3, (10, size), (11, 10), (12, 10), flags=[FLAG_MAY_STORE, 0, FLAG_MAY_STORE])
         answers = scheduler.answers(3)
         assert [answers[number][0] for number in (10, 11, 12)] == [Outcome.STORED, Outcome.VALUE, Outcome.VALUE]
-        assert files(tmp_path) == [f"{CLIENT:016x}-{10:016x}"] and answers[10][1] > size
-        scheduler.dispatch(4, (13, Ref()), inputs=[10], inputCounts=[1], inputSources=[2])
+        assert files(tmp_path) == [f"{CLIENT:016x}-{file_id(10, 1):016x}"] and answers[10][1] > size
+        scheduler.dispatch(4, (13, Ref()), inputs=[file_id(10, 1)], inputCounts=[1], inputSources=[2])
         assert scheduler.answers(1) == {13: (Outcome.VALUE, (size, "memoryview", True))}
         scheduler.dispatch(3, (14, size), flags=[FLAG_MAY_STORE | FLAG_PROFILE])
         results = scheduler.receive("results")

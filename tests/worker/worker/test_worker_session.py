@@ -297,7 +297,7 @@ def test_a_new_scheduler_gets_only_the_answers_that_the_hello_names(session: Wor
     session.handle(FUNCTION)
     session.handle(dispatch(10, 11))
     queue, answers = session.queue, session.answers  # as the running thread holds them
-    answers.append((2, 10, 1, Outcome.STORED, 500, b"old"))
+    answers.append((2, 10, 1, Outcome.RETRYABLE, 500, b"old"))
     session.handle(messages.HelloWanted())
     assert session.pop_outgoing() == [AGAIN]
     answers.append((2, 11, 1, 0, 500, b"old, begun just before the hello and not named there"))

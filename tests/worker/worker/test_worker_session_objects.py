@@ -153,24 +153,18 @@ def join_again(session: WorkerSession) -> list[tuple[int, int, int, int]]:
     return results(session.pop_outgoing())
 
 
-def test_unconfirmed_files_are_reported_again(session: WorkerSession) -> None:
+def test_results_in_files_are_answered_again(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11))
-    for number in (10, 11):
+    for _ in range(2):
         session.take()
-        session.stored.append((CLIENT, number))
         session.finish(messages.Outcome.STORED, b"12345678", 1)
-    assert len(results(session.pop_outgoing())) == 2
-    session.stored.append((CLIENT, 12))  # without an answer: the task was stopped, or still runs
-    told = [(CLIENT, number, 0, messages.Outcome.STORED) for number in (10, 11, 12)]
-    assert join_again(session) == told
-    assert join_again(session) == told, "that may have been lost as well"
-    session.tick(10.0)
-    session.handle(messages.HeartbeatEcho(1))
-    assert join_again(session) == []
-    session.stored.append((CLIENT, 13))
-    session.tick(20.0)
-    session.handle(messages.HeartbeatEcho(2))
-    assert len(join_again(session)) == 1, "its answer may be behind that heartbeat"
+    told = results(session.pop_outgoing())
+    assert [(task_id, outcome) for _, task_id, _, outcome in told] == [(10, messages.Outcome.STORED), (11, 10)]
+    session.handle(messages.HelloWanted())
+    [hello] = session.pop_outgoing()
+    assert isinstance(hello, messages.Hello) and hello.running == [row[:3] for row in told] and hello.finished == 2
+    session.handle(WELCOME)
+    assert results(session.pop_outgoing()) == told
 
 
 def followers(session: WorkerSession) -> list[list[bytes]]:

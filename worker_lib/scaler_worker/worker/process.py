@@ -115,7 +115,7 @@ class Worker:
         self.log.call(self.output.tick, self.output.wants_ticks)
         self.session.take_output = self.output.take
         objects = ObjectCache(self.session.objects, settings.objects, warn_user)
-        kept = KeptResults(settings.objects, self.session.stored.append)
+        kept = KeptResults(settings.objects)
         execution = ProcessExecution(self.executor, objects, kept)
         trim = MemoryTrim(settings)
 

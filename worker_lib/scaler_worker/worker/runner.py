@@ -28,7 +28,7 @@ from scaler_client.protocol.messages import (
     TaskAttempt,
 )
 from scaler_worker.objects.cache import ObjectCache
-from scaler_worker.objects.kept_results import KeptResults
+from scaler_worker.objects.kept_results import KeptResults, file_of
 from scaler_worker.objects.table import result_file
 from scaler_worker.task_rows import Row, attempt_of, booking_of
 from scaler_worker.worker.connection import Connection
@@ -95,8 +95,12 @@ class Execution(Protocol):
     def inputs(self, client: int, inputs: Any) -> InputValues:
         """Find the inputs of a task that begins next."""
 
-    def store_for(self, client: int, task_id: int, with_small: bool) -> Store:
-        """The Store of a task whose value may be written to a file of the host. `with_small`: also a small value."""
+    def store_for(self, name: TaskAttempt, with_small: bool) -> Store:
+        """The Store of an attempt whose value may be written to a file of the host. `with_small`: also a small
+        value."""
+
+    def discard_result(self, name: TaskAttempt) -> None:
+        """Remove the file of an attempt that was stopped, if it has written one."""
 
     def new_profile(self) -> Profile: ...
 
@@ -113,6 +117,7 @@ class ProcessExecution:
         self.name_of = executor.name_of
         self.inputs = objects.inputs
         self.store_for = kept.writer_for
+        self.discard_result = kept.discard
         self.new_profile = ProcessProfile
 
 
@@ -259,7 +264,7 @@ class Runner:
                     run_special = partial(self._run_calls, row)
                 elif flags & FLAG_MAY_STORE:
                     with_small = bool(flags & FLAG_STORE_SMALL)
-                    run_special = partial(run, store=self._execution.store_for(client, task_id, with_small))
+                    run_special = partial(run, store=self._execution.store_for((client, task_id, attempt), with_small))
                 if flags & _SPECIAL_FLAGS:
                     begun = self._begin_special(row, flags)
                     if flags & FLAG_REPORT_START:
@@ -288,12 +293,15 @@ class Runner:
                 if is_woken:
                     suspended_ns, stopped_at = self._finish_special(row)
                     begun += suspended_ns
-                    if stopped_at is not None and outcome in (_VALUE, _STORED):
-                        outcome, payload, *failure = self._execution.ignored_stop(stopped_at)
-                        session.note_failure(attempt_of(row), *failure)
+                    if stopped_at is not None:
+                        self._discard_result(row)
+                        if outcome in (_VALUE, _STORED):
+                            outcome, payload, *failure = self._execution.ignored_stop(stopped_at)
+                            session.note_failure(attempt_of(row), *failure)
             except TaskStoppedError as error:
                 session.running = None
                 begun += self._finish_special(row)[0]
+                self._discard_result(row)
                 outcome, payload = self._execution.stopped(error)
                 is_woken = True
             ended = now_ns()
@@ -305,7 +313,7 @@ class Runner:
                     if outcome == _VALUE:
                         followers.append(payload)
                     elif outcome == _STORED:
-                        followers.append(result_file((client, task_id)))
+                        followers.append(result_file(file_of((client, task_id, attempt))))
             if ended - flushed > FLUSH_NS:
                 session.waited_ns += wait.end(ended - flushed)
                 with self._connection.lock:
@@ -370,6 +378,11 @@ class Runner:
             self._slot.wakeup.is_set = True  # to come to `_finish_special`
             self._task.profile = self._execution.new_profile()
         return self._slot.threads.now_ns()
+
+    def _discard_result(self, row: Row) -> None:
+        """Remove the result of a task that was stopped, if the task had written it to a file."""
+        if len(row) > 5 and row[5] & FLAG_MAY_STORE:
+            self._execution.discard_result(attempt_of(row))
 
     def _finish_special(self, row: Row) -> tuple[int, StackSummary | None]:
         """Clean up after a task that may have been stopped, suspended or profiled, or has children. End a process that

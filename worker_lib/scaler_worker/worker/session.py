@@ -24,11 +24,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
-from scaler_worker.sent_answers import SentAnswers, is_final
+from scaler_worker.sent_answers import VALUES, SentAnswers, is_final
 from scaler_worker.task_rows import (
     Answer,
     Cost,
@@ -86,11 +85,6 @@ class WorkerSession:
         """Numbers whose loaded functions the executor may drop."""
         self.objects = ObjectTable()
         """The objects that tasks read: sent by the scheduler, or files of the host."""
-        self.stored: deque[ObjectName] = deque()
-        """Results that tasks have written to files since the last heartbeat."""
-        self._unconfirmed: deque[tuple[int, list[ObjectName]]] = deque()
-        """Results written before that, by the number of a heartbeat. Its echo shows that the scheduler knows of
-        them."""
         self.stops: list[TaskAttempt] = []
         """Tasks to interrupt. Each was running or suspended when the scheduler's Stop came."""
         self.refused: messages.Refused | None = None
@@ -192,10 +186,11 @@ class WorkerSession:
         self.latches.pop(name, None)
 
     def keep_answers(self, answers: deque[Answer]) -> None:
-        """Take over answers from a deque that has been replaced, if the last hello has named their tasks."""
+        """Take over answers from a deque that has been replaced, if the last hello has named their tasks. The scheduler
+        hears of all results in files, and has those removed that do not count."""
         while answers:
             answer = answers.popleft()
-            if attempt_of(answer) in self._hello_tasks:
+            if attempt_of(answer) in self._hello_tasks or answer[3] == messages.Outcome.STORED:
                 self.answers.append(answer)
             else:
                 self._forget_notes(attempt_of(answer))
@@ -232,9 +227,6 @@ class WorkerSession:
         self._last_heartbeat_at = now
         self._is_probed = False
         self._sequence += 1
-        if self.stored:
-            # The answers of these tasks follow this heartbeat.
-            self._unconfirmed.append((self._sequence + 1, self._pop_stored()))
         self._has_heartbeat_since_hello = True
         self._outgoing.append(messages.Heartbeat(self._sequence))
 
@@ -311,7 +303,7 @@ class WorkerSession:
         """
         stale = [answer for answer in taken if attempt_of(answer) in self._stale_stops]
         self._stale_stops.difference_update(map(attempt_of, stale))
-        lost = [answer for answer in stale if answer[3] != messages.Outcome.VALUE]
+        lost = [answer for answer in stale if answer[3] not in VALUES]
         kept = [answer for answer in taken if answer not in lost]
         sent: list[messages.Message] = []
         if kept:
@@ -411,33 +403,10 @@ class WorkerSession:
         queue.extend(reversed(kept))
         return taken
 
-    def _pop_stored(self) -> list[ObjectName]:
-        return [self.stored.popleft() for _ in range(len(self.stored))]  # the running thread may append meanwhile
-
     def _on_heartbeat_echo(self, echo: messages.HeartbeatEcho) -> None:
         if not echo.sequence:
             self._is_probed = True
         self._sent.confirm(echo.sequence)
-        while self._unconfirmed and self._unconfirmed[0][0] <= echo.sequence:
-            self._unconfirmed.popleft()
-
-    def _report_stored(self) -> None:
-        """Report files of which the scheduler may not know. It has the agent remove the files that no task needs.
-
-        These answers have the attempt 0, which no dispatch has: they count as the result of no task.
-        """
-        running = {name[:2] for name in self._hello_tasks}
-        names = [name for _, names in self._unconfirmed for name in names] + self._pop_stored()
-        self.stored.extend(name for name in names if name in running)  # their tasks have no answer yet
-        names = [name for name in names if name not in running]
-        self._unconfirmed.clear()
-        if names:
-            self._unconfirmed.append((self._sequence + 1, names))
-            clients, ids = map(list, zip(*names))
-            zeros = [0] * len(names)
-            sizes: list[Payload] = [bytes(8)] * len(names)
-            outcomes = [messages.Outcome.STORED.value] * len(names)
-            self._outgoing.append(messages.Results(clients, ids, zeros, outcomes, zeros, sizes))
 
     def _on_stop(self, message: messages.Stop) -> None:
         running = self.running
@@ -468,7 +437,6 @@ class WorkerSession:
         for results in self._sent.pop_final():
             self._sent.add(results, self._sequence, ())
             self._outgoing.append(results)
-        self._report_stored()
         self.gangs = {name: place for name, place in self.gangs.items() if name in self._hello_tasks}
         self._outgoing += self.exchanges.values()  # the values, or their answers, may be lost
 
@@ -493,6 +461,11 @@ class WorkerSession:
             running = None
         names = [*self.suspended] if running is None else [*self.suspended, attempt_of(running)]
         self._stale_stops = self._stopped.intersection(names)
+        # A dispatch on the last connection may have been repeated here: only the later attempt counts.
+        last: dict[tuple[int, int], int] = {}
+        for client, task_id, attempt in (*names, *finished):
+            last[client, task_id] = max(attempt, last.get((client, task_id), 0))
+        finished = {name: None for name in finished if name[2] == last[name[:2]]}
         names += finished
         self._hello_tasks = frozenset(names)
         self.answers = deque(unsent)
@@ -507,7 +480,7 @@ class WorkerSession:
         kept: list[Answer] = []
         while self.answers:
             answer = self.answers.popleft()
-            is_stopped = attempt_of(answer) in self._stopped and answer[3] != messages.Outcome.VALUE
+            is_stopped = attempt_of(answer) in self._stopped and answer[3] not in VALUES
             if is_final(answer[3]) and not is_stopped:
                 kept.append(answer)
             else:

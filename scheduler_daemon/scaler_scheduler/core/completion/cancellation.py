@@ -244,7 +244,7 @@ class Cancellation:
             self._attempt_end.detach(task)
             task.transition(WORKER_LOST)
             if task.may_store:
-                self._host_results.discard_file(worker, task.client.incarnation, task.id)
+                self._host_results.discard_file(worker, task)
             self._attempt_end.retry_or_end(task, worker)
 
     def reassign_silent(self) -> None:

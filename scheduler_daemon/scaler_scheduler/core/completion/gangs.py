@@ -23,6 +23,7 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.input_delivery import resend_unread
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import Exchange
+from scaler_scheduler.core.ids import file_id
 from scaler_scheduler.core.state.records import Gang, GangTask, Worker
 from scaler_scheduler.core.state.transitions import (
     CANCEL,
@@ -90,7 +91,9 @@ class Gangs:
             if not has_retries_left(gang.lead, self._limits.task_retries):
                 self._decide(gang, effects.OUTCOME_EXCEPTION, payload)
         elif outcome == effects.OUTCOME_STORED:  # a bad worker: it was not allowed to keep the result
-            self._outbox.forget_object(worker.route, task.client.incarnation, task.id)
+            agent = self._tables.agents.find(worker.agent)
+            if agent is not None:
+                self._outbox.forget_object(agent.route, task.client.incarnation, file_id(task.id, task.attempt))
             self._decide(gang, effects.OUTCOME_RESULT_FAILED, b"a member of a gang has kept its result on its host")
         else:
             self._decide(gang, outcome, payload)

@@ -13,6 +13,7 @@ from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.completion.task_end import answer_task, detach
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
+from scaler_scheduler.core.ids import file_id
 from scaler_scheduler.core.report.graph_view import ended_node
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.functions import Function
@@ -128,10 +129,10 @@ class Graphs:
             stored.client.returned_bytes += stored.size + TASK_OVERHEAD
             stored.client.object_bytes -= stored.size + TASK_OVERHEAD
         for worker in stored.workers or ():
-            self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
+            self._outbox.forget_object(worker.route, stored.client.incarnation, stored.file_id)
         for place in stored.copies or ():
             if not (place.is_client and stored.client.is_gone):
-                self._outbox.forget_object(place.route, stored.client.incarnation, stored.id)
+                self._outbox.forget_object(place.route, stored.client.incarnation, stored.file_id)
         self._tables.objects.remove(stored)
 
     # ----------------------------------------------------------------------------------------------------------- submit
@@ -391,6 +392,7 @@ class Graphs:
         if stored is not None:
             if task.keep == events.KEEP_YES:  # the others are answered, and never files
                 task.function.observe_kept_size(len(payload))
+            stored.file_id = file_id(task.id, task.attempt)
             self._tables.objects.fill(stored, [payload])
             self.object_available(stored)
 
@@ -402,8 +404,9 @@ class Graphs:
         assert agent is not None
         stored = self._result_object(task)
         if stored is None:
-            self._outbox.forget_object(agent.route, task.client.incarnation, task.id)
+            self._outbox.forget_object(agent.route, task.client.incarnation, file_id(task.id, task.attempt))
             return
+        stored.file_id = file_id(task.id, task.attempt)
         self._tables.objects.store_at(stored, agent, size)
         self.object_available(stored)
         if agent.is_retiring and stored.is_needed:

@@ -11,11 +11,12 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.dispatch.input_delivery import send_object
+from scaler_scheduler.core.dispatch.input_delivery import send_to_client
 from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.ids import file_id, value_id
 from scaler_scheduler.core.state.records import Agent, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
-from scaler_scheduler.core.state.value_states import DAMAGE, DOUBT, is_file
+from scaler_scheduler.core.state.value_states import ABSENT, ARRIVE, DAMAGE, is_file
 from scaler_scheduler.core.values.copies import READS, move, promote_other, state_at
 
 
@@ -42,8 +43,7 @@ class HostResults:
 
     def receive_object(self, agent: Agent, event: events.Object) -> None:
         """Store the bytes of an object that the scheduler has requested from a host agent."""
-        client = self._tables.clients.find(event.client)
-        stored = None if client is None else client.objects.get(event.id)
+        stored = self._tables.find_file((event.client, event.id))
         if stored is None or not stored.is_remote or not is_file(state_at(stored, agent)):
             return
         if stored.is_from_client and event.size != stored.size:  # its size counts in the client's credit
@@ -54,7 +54,7 @@ class HostResults:
         self._graphs.object_available(stored)
         if stored.is_wanted and stored.is_needed:
             stored.is_wanted = False
-            send_object(stored, stored.client.route, self._outbox)
+            send_to_client(stored, self._outbox)
             if is_for_client_only:
                 self._tables.objects.release_frames(stored)
 
@@ -91,7 +91,7 @@ class HostResults:
             if stored is None or stored.is_missing or stored.is_from_client:
                 missing.append(each)
             elif not stored.is_remote:
-                send_object(stored, client.route, self._outbox)
+                send_to_client(stored, self._outbox)
             else:
                 self._dispatcher.fetch(stored)
                 stored.is_wanted = True
@@ -110,9 +110,8 @@ class HostResults:
     def report_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
         """Handle requested objects that the host agent does not have."""
         lost: list[StoredObject] = []
-        for name, object_id in zip(event.clients, event.ids):
-            client = self._tables.clients.find(name)
-            stored = None if client is None else client.objects.get(object_id)
+        for name in zip(event.clients, event.ids):
+            stored = self._tables.find_file(name)
             if stored is not None and stored.home is agent and stored.is_remote:
                 move(stored, agent, DAMAGE)
                 if promote_other(stored):
@@ -124,8 +123,7 @@ class HostResults:
     def fetch_refused(self, agent: Agent, name: tuple[int, int], error: str) -> None:
         """Handle a requested object that is too large for a message. It stays on its host: tasks can read it there, and
         it may go from host to host. The tasks that wait for its bytes fail, and its client gets the reason."""
-        client = self._tables.clients.find(name[0])
-        stored = None if client is None else client.objects.get(name[1])
+        stored = self._tables.find_file(name)
         if stored is None or not stored.is_remote or stored.fetched_from is not agent:
             return
         stored.fetched_from = None
@@ -169,61 +167,67 @@ class HostResults:
         if lane is not None:
             self._dispatcher.prune(lane)
 
-    def discard_file(self, worker: Worker, incarnation: int, task_id: int) -> None:
-        """Have a host agent remove a file of this worker that may exist and does not count. The file is removed when no
-        other attempt can have written the present file.
-        """
+    def discard_file(self, worker: Worker, task: Task) -> None:
+        """Have the file of an attempt removed that has ended at this worker and does not count. It may not exist."""
+        name = task.client.incarnation, file_id(task.id, task.attempt)
         agent = self._tables.agents.find(worker.agent)
-        if agent is not None:
-            self.discard_file_of(agent, incarnation, task_id)
+        if agent is None:
+            worker.unwanted_files.append(name)
         else:
-            worker.unwanted_files.append((incarnation, task_id))
+            self._outbox.forget_object(agent.route, *name)
 
-    def reconcile_files(self, agent: Agent, names: Iterable[TaskAttempt], is_new: bool) -> None:
-        """Remove files that do not count on the host of an agent that has joined.
+    def discard_late_file(self, worker: Worker, incarnation: int, task_id: int, attempt: int) -> None:
+        """Have the file of an attempt removed whose result comes late, unless it counts already or may count later."""
+        name = incarnation, file_id(task_id, attempt)
+        agent = self._tables.agents.find(worker.agent)
+        if agent is None:
+            worker.unwanted_files.append(name)
+        else:
+            self.discard_unless_needed(agent, name)
+
+    def discard_unless_needed(self, agent: Agent, name: tuple[int, int]) -> None:
+        """Have a file of a host removed, unless it is a value or may become one."""
+        if not self._is_needed(agent, name):
+            self._outbox.forget_object(agent.route, *name)
+
+    def reconcile_files(self, agent: Agent, names: Iterable[TaskAttempt]) -> None:
+        """Remove files on the host of an agent that has joined. A request to remove them may be lost, or the agent or
+        this scheduler is a new one.
 
         Args:
             agent: the agent.
             names: the files of its host that it has not written itself.
-            is_new: whether this scheduler did not know the agent. Then most files are those of an earlier scheduler,
-            and they are removed. If it knew the agent, a request to remove a file may be lost.
         """
-        removed: list[tuple[int, int]] = []
-        files = [(incarnation, task_id) for incarnation, task_id, _ in names]
+        files = [(incarnation, name) for incarnation, name, _ in names]
         for worker in self._tables.workers.of_agent(agent.incarnation):
             files += worker.unwanted_files
             worker.unwanted_files.clear()
-        for incarnation, task_id in dict.fromkeys(files):
-            if is_new and not self._may_count(agent, incarnation, task_id):
-                removed.append((incarnation, task_id))
-            else:
-                self.discard_file_of(agent, incarnation, task_id)
+        removed: list[tuple[int, int]] = []
+        for name in dict.fromkeys(files):
+            stored = self._tables.find_file(name)
+            if not self._is_needed(agent, name):
+                removed.append(name)
+            elif stored is not None and state_at(stored, agent) == ABSENT:
+                move(stored, agent, ARRIVE)
         if removed:  # at once: in a batch it would go behind objects of these names that the agent is sent now
             clients, ids = map(list, zip(*removed))
             self._outbox.add(effects.ForgetObjects(agent.route, clients, ids))
 
-    def _may_count(self, agent: Agent, incarnation: int, task_id: int) -> bool:
-        """Whether a file on the host of an agent that has just joined may be the result of an attempt that counts, or
-        its workers were told to read it. The task of the attempt may be blocked, until results count that have waited
-        for this agent."""
-        unclaimed = self._tables.unclaimed.get((incarnation, task_id))
-        if unclaimed is not None and unclaimed.worker.agent == agent.incarnation:
+    def _is_needed(self, agent: Agent, name: tuple[int, int]) -> bool:
+        """Whether a file of a host is a value, may become one, or was named to workers of the host. The task of the
+        attempt may be blocked, until results count that have waited for this agent."""
+        stored = self._tables.find_file(name)
+        if stored is not None and (state_at(stored, agent) != ABSENT or _is_read_at(stored, agent)):
             return True
-        client = self._tables.clients.find(incarnation)
-        if client is None:
-            return False
-        stored, task = client.objects.get(task_id), client.tasks.get(task_id)
-        if stored is not None and stored.workers is not None:
-            if any(state == READS and reader.agent == agent.incarnation for reader, state in stored.workers.items()):
-                return True
-        return task is not None and task.worker is not None and task.worker.agent == agent.incarnation
+        key = name[0], value_id(name[1])
+        for each in (self._tables.unclaimed.get(key), self._tables.early.get(key), self._tables.find_open(*key)):
+            if each is not None and each.worker is not None and each.worker.agent == agent.incarnation:
+                if file_id(key[1], each.attempt) == name[1]:
+                    return True
+        return False
 
-    def discard_file_of(self, agent: Agent, incarnation: int, task_id: int) -> None:
-        """Have a host agent remove a file that does not count, now or with its object."""
-        client = self._tables.clients.find(incarnation)
-        stored = None if client is None else client.objects.get(task_id)
-        task = None if client is None else client.tasks.get(task_id)
-        if stored is not None:
-            move(stored, agent, DOUBT)
-        elif task is None or task.worker is None or task.worker.agent != agent.incarnation:
-            self._outbox.forget_object(agent.route, incarnation, task_id)
+
+def _is_read_at(stored: StoredObject, agent: Agent) -> bool:
+    """Whether workers of a host were told to read the file of a value there."""
+    readers = (stored.workers or {}).items()
+    return any(state == READS and worker.agent == agent.incarnation for worker, state in readers)

@@ -110,7 +110,7 @@ class ResultHandler:
                 if tables.unclaimed or tables.early:
                     self._keep_early(event, row, position, worker)
                 if outcomes[row] == OUTCOME_STORED:
-                    host_results.discard_file(worker, incarnation, ids[row])
+                    host_results.discard_late_file(worker, incarnation, ids[row], attempts[row])
                 if pending is not None:
                     pending.rows.parts.append(payload[begin:position])
                     pending = None
@@ -225,13 +225,15 @@ class ResultHandler:
         """Keep a result whose client has not submitted its task again yet. `begin` is the offset of its bytes."""
         tables, client, task_id = self._tables, event.clients[row], event.ids[row]
         name = tables.unclaimed.get((client, task_id)) or tables.early.get((client, task_id))
-        drop_unclaimed(tables, worker, client, task_id)
         if name is None or name.worker is not worker or name.attempt != event.attempts[row]:
             return
+        drop_unclaimed(tables, worker, client, task_id)
         tables.pop_early(client, task_id)
         is_over = isinstance(name, UnclaimedTask) and name.is_over
         size = len(event.large[row]) if row in event.large else event.sizes[row]
-        if is_over or event.outcomes[row] >= OUTCOME_RETRYABLE or tables.early_bytes + size > self._most_early_bytes:
+        outcome = event.outcomes[row]
+        has_ended = outcome < OUTCOME_RETRYABLE or outcome == OUTCOME_STORED
+        if is_over or not has_ended or tables.early_bytes + size > self._most_early_bytes:
             return
         results = row_of(event, row, begin)
         tables.keep_early(EarlyAnswer(worker, name.attempt, name.deadline, results), client, task_id)
@@ -250,8 +252,7 @@ class ResultHandler:
             pass
         elif outcome == OUTCOME_STORED:
             if not self._host_results.can_store(task, worker):
-                if self._tables.agents.find(worker.agent) is None:
-                    self._host_results.discard_file(worker, task.client.incarnation, task.id)
+                self._host_results.discard_file(worker, task)
                 cause = "its result is out of reach on its host"
                 if task.keep != KEEP_YES or task.since >= worker.agent_until:  # else its agent was expected to join
                     task.failures += 1
@@ -262,7 +263,7 @@ class ResultHandler:
             return self._retry(task, worker, outcome, error, duration)
         elif intent >= INTENT_FORCE:
             if task.may_store:  # the task may have been interrupted after its file was written
-                self._host_results.discard_file(worker, task.client.incarnation, task.id)
+                self._host_results.discard_file(worker, task)
             task.transition(RESULT)
             self._attempt_end.end_stopped(task, event.tracebacks[row] if event.tracebacks else b"")
             return _ANSWERED

@@ -35,7 +35,7 @@ class TransferEnd:
             if transfer is not None:
                 transfers[transfer] = None
             else:  # it was given up, or its source was lost
-                self._host_results.discard_file_of(target, *name)
+                self._host_results.discard_unless_needed(target, name)
         if not event.error:
             self._end_well(target, list(transfers))
             return
@@ -59,7 +59,7 @@ class TransferEnd:
             if self._is_alive(stored):
                 self._graphs.object_available(stored)
             else:  # the request to forget it may be lost
-                self._host_results.discard_file_of(target, stored.client.incarnation, stored.id)
+                self._host_results.discard_unless_needed(target, (stored.client.incarnation, stored.file_id))
 
     def check(self, now: float) -> None:
         """Give up the transfers whose deadline has passed. If another transfer is late, and a host with the file has an
@@ -103,7 +103,6 @@ class TransferEnd:
             self._transfers.end(each)
             if self._is_alive(stored) and state_at(stored, each.target) == COMING:
                 move(stored, each.target, DAMAGE)
-            # The target may get the file again, made by another attempt: no host may mix the two.
             ended += [further for further in self._transfers.of(stored) if further.source is each.target]
         if self._is_alive(stored) and stored.is_remote and stored.is_blocking:
             self._dispatcher.fetch(stored)

@@ -790,7 +790,7 @@ class Dispatcher:
         home = stored.home
         if home is not None and stored.fetched_from is not home:
             stored.fetched_from = home
-            self._outbox.fetch_object(home.route, stored.client.incarnation, stored.id)
+            self._outbox.fetch_object(home.route, stored.client.incarnation, stored.file_id)
 
     def _next_worker(self, lane: Lane, function: Function, cost: int) -> Worker | None:
         """Choose a free worker for the lane's next task of this cost, and remove it from its list.

@@ -45,7 +45,7 @@ def deliver_inputs(
         parts.append(task.payload[task.start : task.start + size])
     task.reads_files = False
     for stored in task.inputs:
-        outgoing.inputs.append(stored.id)
+        outgoing.inputs.append(stored.file_id)
         if stored.producer is not None:
             task.reads_files = task.reads_files or stored.producer.may_store
             outgoing.input_sources.append(effects.INPUT_OF_ROW_BEFORE)
@@ -99,6 +99,13 @@ def _send_to_worker(stored: StoredObject, worker: Worker, outbox: Outbox) -> Non
 
 
 def send_object(stored: StoredObject, route: bytes, outbox: Outbox) -> None:
-    """Send the object's bytes to this route."""
+    """Send the object's bytes to a worker or a host agent."""
     assert stored.frames is not None
-    outbox.add(effects.Object(route, stored.client.incarnation, stored.id, stored.name, stored.frames))
+    outbox.add(effects.Object(route, stored.client.incarnation, stored.file_id, stored.name, stored.frames))
+
+
+def send_to_client(stored: StoredObject, outbox: Outbox) -> None:
+    """Send the object's bytes to its client."""
+    assert stored.frames is not None
+    client = stored.client
+    outbox.add(effects.Object(client.route, client.incarnation, stored.id, stored.name, stored.frames))

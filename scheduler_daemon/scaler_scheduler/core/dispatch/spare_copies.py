@@ -157,4 +157,4 @@ class SpareCopies:
         # At once: in a batch they would go behind orders to get these values again.
         for route, objects in by_route.items():
             clients = [stored.client.incarnation for stored in objects]
-            self._outbox.add(effects.ForgetObjects(route, clients, [stored.id for stored in objects]))
+            self._outbox.add(effects.ForgetObjects(route, clients, [stored.file_id for stored in objects]))

@@ -68,7 +68,7 @@ SCANNED = 100
 """The most transfers in the queue that are looked at in one go."""
 
 Name = tuple[int, int]
-"""The client's incarnation and the object's id."""
+"""The client's incarnation, and the id of the file."""
 
 
 _Key = TypeVar("_Key")
@@ -106,7 +106,7 @@ class Transfers:
         self._all: dict[StoredObject, list[Transfer]] = {}
         """The transfers of each file."""
         self._named: dict[Name, list[Transfer]] = {}
-        """The same by the names of the files: a lost file may be made again under its name."""
+        """The same by the names of the files."""
         self._queue: deque[Transfer] = deque()
         """Transfers without a source. Some may have ended."""
         self._incoming: dict[Agent, float] = {}
@@ -150,7 +150,6 @@ class Transfers:
         """Let a task wait until the file is on this host. Returns False if it has to come from the scheduler."""
         transfer = self.find(stored, target)
         if transfer is None:
-            # A host with another file of this name must not take that for the right one.
             if state_at(stored, target) != ABSENT or not any(self._sources(stored, target)):
                 return False
             transfer = Transfer(stored, target, self._clock.now)
@@ -283,7 +282,7 @@ class Transfers:
         if _can_send(source, target):  # else it has joined again without an address: the transfer is given up in time
             data = source.data or DataAddress("", "", "")
             self._outbox.transfer_object(
-                target.route, source.incarnation, data, stored.client.incarnation, stored.id, stored.size
+                target.route, source.incarnation, data, stored.client.incarnation, stored.file_id, stored.size
             )
 
 
@@ -301,7 +300,7 @@ def _is_wanted(stored: StoredObject) -> bool:
 
 
 def _name(stored: StoredObject) -> Name:
-    return stored.client.incarnation, stored.id
+    return stored.client.incarnation, stored.file_id
 
 
 def _part_of(size: int) -> float:

@@ -214,7 +214,7 @@ class PeerLoss:
             task.transition(WORKER_LOST)
             self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, printable_line(cause.encode()))
             if task.may_store and name not in names:
-                self._host_results.discard_file(worker, task.client.incarnation, task.id)
+                self._host_results.discard_file(worker, task)
         return intents
 
     def client_left(self, client: Client, now: float) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS, Cancellation
+from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import TaskAttempt, is_suspended, suspend
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
@@ -29,12 +30,13 @@ from scaler_scheduler.core.tables import EarlyAnswer, UnclaimedTask
 class Reattach:
     """Matches running tasks of workers with submitted tasks of clients."""
 
-    def __init__(self, core: CoreState, cancellation: Cancellation) -> None:
+    def __init__(self, core: CoreState, cancellation: Cancellation, host_results: HostResults) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._writer = core.writer
         self._holdings = core.holdings
         self._cancellation = cancellation
+        self._host_results = host_results
         self._client_timeout_seconds = core.limits.client_timeout_seconds
         self.answered: deque[tuple[EarlyAnswer, Task]] = deque()
         """Early answers whose tasks were just attached to their workers: they count now."""
@@ -61,8 +63,7 @@ class Reattach:
         is_over = client is not None and self._has_ended(client, task_id)
         if is_finished:
             if not is_over:
-                early = EarlyAnswer(worker, attempt, now + self._client_timeout_seconds)
-                self._tables.keep_early(early, *name[:2])
+                self._keep_early(EarlyAnswer(worker, attempt, now + self._client_timeout_seconds), *name[:2])
             return
         self._add_unclaimed(worker, name, suspended, is_over, now)
         if client is not None and is_over:
@@ -100,7 +101,9 @@ class Reattach:
         """
         early = self._tables.pop_early(client.incarnation, task_id)
         if early is not None:
-            self._take_early(early, attach(early.worker, early.attempt, True), now)
+            may_wait = early.is_awaited or early.is_file  # a file waits for the agent of its host
+            is_over = not may_wait or self._tables.workers.find(early.worker.incarnation) is not early.worker
+            self._take_early(early, attach(early.worker, early.attempt, is_over), now)
             return
         unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
         if unclaimed is None:
@@ -133,22 +136,23 @@ class Reattach:
             if attempt <= client.stale_attempt:  # of an earlier submission
                 return
             known = client.tasks.get(task_id)
-            if known is None or known.attempt < attempt:
-                task = self._attach_waiting(client, worker, name, has_ended=True)
-                if task is not None:
-                    self._take_early(death, task, now)
-                    return
+            if known is not None and known.attempt >= attempt:  # this scheduler knows of it
+                return
+            task = self._attach_waiting(client, worker, name, has_ended=True)
+            if task is not None:
+                self._take_early(death, task, now)
+                return
             if self._has_ended(client, task_id):
                 return
         unclaimed = self._tables.unclaimed.get((incarnation, task_id))
         if unclaimed is None or unclaimed.worker is worker or unclaimed.attempt < attempt:
-            self._tables.keep_early(death, incarnation, task_id)
+            self._keep_early(death, incarnation, task_id)
 
     def _end_members(self, client: Client, first: int, size: int, now: float) -> None:
         """Stop the members of a gang that workers still run from before. The gang begins again: results of members that
         had ended, and values on their way between members, are lost with the former scheduler."""
         for member in range(first, first + size):
-            self._tables.pop_early(client.incarnation, member)
+            self._drop_early(client.incarnation, member)
             unclaimed = self._tables.unclaimed.get((client.incarnation, member))
             if unclaimed is not None:
                 client.skip_attempts(unclaimed.attempt)
@@ -170,7 +174,7 @@ class Reattach:
                 self._cancellation.stop_copy(unclaimed.worker, name)
             unclaimed.deadline = now + GRACE_SECONDS
         for key in [key for key, early in self._tables.early.items() if early.deadline <= now]:
-            self._tables.pop_early(*key)
+            self._drop_early(*key)
 
     def remove_worker(self, worker: Worker) -> None:
         """Forget the unclaimed tasks of a lost worker, and those early results of it that have not come."""
@@ -178,12 +182,12 @@ class Reattach:
         for key in gone:
             del self._tables.unclaimed[key]
         for key in [key for key, early in self._tables.early.items() if early.worker is worker and early.is_awaited]:
-            self._tables.pop_early(*key)
+            self._drop_early(*key)
 
     def remove_client(self, client: Client) -> None:
         """Forget the early answers of a client that has left."""
         for key in [key for key in self._tables.early if key[0] == client.incarnation]:
-            self._tables.pop_early(*key)
+            self._drop_early(*key)
 
     def worker_died(self, worker: Worker, cause: str, now: float, ran: TaskAttempt) -> None:
         """Note the death of a worker that is about to be removed: the attempts of its unclaimed tasks have failed. For
@@ -191,6 +195,19 @@ class Reattach:
         for (client, task_id), unclaimed in list(self._tables.unclaimed.items()):
             if unclaimed.worker is worker and not unclaimed.is_over:
                 self.note_death(worker, (client, task_id, unclaimed.attempt), cause, now, ran)
+
+    def _keep_early(self, early: EarlyAnswer, client: int, task_id: int) -> None:
+        """Keep the end of an attempt until the client submits the task again, unless a later one is known."""
+        known = self._tables.unclaimed.get((client, task_id)) or self._tables.early.get((client, task_id))
+        if known is None or known.attempt <= early.attempt:
+            self._drop_early(client, task_id)
+            self._tables.keep_early(early, client, task_id)
+
+    def _drop_early(self, client: int, task_id: int) -> None:
+        """Forget the end of an attempt, which counts for nobody. Its result may be a file."""
+        early = self._tables.pop_early(client, task_id)
+        if early is not None and early.is_file:
+            self._host_results.discard_late_file(early.worker, client, task_id, early.attempt)
 
     def _take_early(self, early: EarlyAnswer, task: Task, now: float) -> None:
         """Let an early answer count, for its task that was just attached."""
@@ -204,7 +221,7 @@ class Reattach:
         """Keep an unclaimed task. It occupies a slot of its worker."""
         early = self._tables.early.get(name[:2])
         if early is not None and early.attempt < name[2]:
-            self._tables.pop_early(*name[:2])
+            self._drop_early(*name[:2])
         if name[:2] not in self._tables.unclaimed:
             deadline = now + (GRACE_SECONDS if is_over else self._client_timeout_seconds)
             self._tables.unclaimed[name[:2]] = UnclaimedTask(worker, name[2], suspended, is_over, deadline)

@@ -184,7 +184,6 @@ class Welcomes:
         self._task_limits.note_peer(event.scheduler)
         agents = self._tables.agents
         agent = agents.find(event.incarnation)
-        is_new = agent is None
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
             agent = Agent(
@@ -204,7 +203,7 @@ class Welcomes:
             agent.deadline = deadline
             for stored in self._tables.objects.reconnect_agent(agent):
                 if stored.fetched_from is agent:
-                    self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
+                    self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.file_id)
         agent.set_data(event.data)
         agent.packages = event.packages
         changed = self._bookings.define(agent, event.resources, event.slots)
@@ -219,7 +218,7 @@ class Welcomes:
         for stored in self._tables.objects.shared_files(agent, self._tables.workers):
             move(stored, agent, SEND)
             send_object(stored, agent.route, self._outbox)
-        self._host_results.reconcile_files(agent, event.running, is_new)
+        self._host_results.reconcile_files(agent, event.running)
         self._changes.repeat(agent)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:

@@ -218,6 +218,7 @@ class StoredObject:
         "client",
         "copies",
         "fetched_from",
+        "file_id",
         "first_blocked",
         "frames",
         "home",
@@ -236,6 +237,8 @@ class StoredObject:
     def __init__(self, client: Client, object_id: int, name: str, producer: Task | None) -> None:
         self.client = client
         self.id = object_id
+        self.file_id = object_id
+        """The id that hosts know it by: that of the attempt whose result it is (`core/ids.py`)."""
         self.name = name
         self.state = AWAITED if producer is None else MAKING
         """One of the states of a value in `core/state/value_states.py`."""
@@ -510,6 +513,7 @@ class Client:
         "stale_attempt",
         "submitted_bytes",
         "suspended",
+        "unwanted_files",
         "tasks",
         "unread",
         "user",
@@ -706,10 +710,10 @@ class Worker:
         "sent_tasks",
         "silent_checks",
         "suspended",
+        "unwanted_files",
         "takes_followers",
         "tasks",
         "unclaimed",
-        "unwanted_files",
         "usage",
         "user",
         "version",
@@ -734,7 +738,7 @@ class Worker:
         self.incarnation = incarnation
         self.agent = agent
         self.unwanted_files: list[tuple[int, int]] = []
-        """Files of results that do not count, by client and id, which its agent is told to remove when it joins."""
+        """Names of files that do not count, which its agent is told to remove when it joins."""
         self.agent_until = 0.0
         """Until when its host agent is expected to join, in seconds of the monotonic clock. 0: the agent has joined, or
         it has none."""

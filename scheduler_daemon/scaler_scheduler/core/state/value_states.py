@@ -48,9 +48,7 @@ PRIMARY = 3
 """The file that the scheduler asks for when it needs the bytes. At most one copy of a value is primary."""
 CACHED = 4
 """A file like the primary one. The host may lose it at any time, and others may get the value from it."""
-STALE = 5
-"""A file that does not count may be there: of another attempt, or a part. It is removed with the value."""
-COPY_STATE_NAMES = ("absent", "coming", "sent", "primary", "cached", "stale")
+COPY_STATE_NAMES = ("absent", "coming", "sent", "primary", "cached")
 
 # The actions.
 WRITE = 0  # a worker of the host, or the client, has written the file
@@ -59,57 +57,40 @@ ORDER = 2  # the host is told to get the file from another place
 ARRIVE = 3  # the host has got it
 PROMOTE = 4  # the primary copy is lost: this one takes its place
 DEMOTE = 5  # another copy becomes the primary one
-DOUBT = 6  # the host may have a file of an attempt that does not count
-DAMAGE = 7  # the file is wrong or can't be read, or only a part of it came
-REJOIN = 8  # the agent has a new connection: what was on its way to it may be lost
-DROP = 9  # the host was told to remove the file, or is lost
+DAMAGE = 6  # the file is wrong or can't be read, or only a part of it came
+REJOIN = 7  # the agent has a new connection: what was on its way to it may be lost
+DROP = 8  # the host was told to remove the file, or is lost
 COPY_ACTION_NAMES = (
-    "write", "send", "order", "arrive", "promote", "demote", "doubt", "damage", "rejoin", "drop",
+    "write", "send", "order", "arrive", "promote", "demote", "damage", "rejoin", "drop",
 )  # fmt: skip
 
 COPY_TRANSITIONS = {
     (ABSENT, WRITE): PRIMARY,
     (ABSENT, SEND): SENT,
     (ABSENT, ORDER): COMING,
-    (ABSENT, ARRIVE): STALE,  # the agent joined again meanwhile, and may be removing the file
-    (ABSENT, DOUBT): STALE,
+    (ABSENT, ARRIVE): CACHED,
     (ABSENT, DAMAGE): ABSENT,
     (ABSENT, DROP): ABSENT,
-    (COMING, WRITE): PRIMARY,
     (COMING, SEND): SENT,
     (COMING, ARRIVE): CACHED,
-    (COMING, DOUBT): STALE,
-    (COMING, DAMAGE): STALE,
+    (COMING, DAMAGE): ABSENT,
     (COMING, REJOIN): COMING,  # the order is sent again
     (COMING, DROP): ABSENT,
-    (SENT, WRITE): PRIMARY,
     (SENT, SEND): SENT,
     (SENT, ARRIVE): SENT,  # the bytes were sent meanwhile
-    (SENT, DOUBT): SENT,  # the agent writes its file behind the other one
     (SENT, DAMAGE): SENT,
     (SENT, REJOIN): ABSENT,
     (SENT, DROP): ABSENT,
-    (PRIMARY, WRITE): PRIMARY,
     (PRIMARY, ARRIVE): PRIMARY,
     (PRIMARY, DEMOTE): CACHED,
-    (PRIMARY, DOUBT): PRIMARY,
-    (PRIMARY, DAMAGE): STALE,
+    (PRIMARY, DAMAGE): ABSENT,
     (PRIMARY, REJOIN): PRIMARY,
     (PRIMARY, DROP): ABSENT,
-    (CACHED, WRITE): PRIMARY,
     (CACHED, ARRIVE): CACHED,
     (CACHED, PROMOTE): PRIMARY,
-    (CACHED, DOUBT): CACHED,
-    (CACHED, DAMAGE): STALE,
+    (CACHED, DAMAGE): ABSENT,
     (CACHED, REJOIN): CACHED,
     (CACHED, DROP): ABSENT,
-    (STALE, WRITE): PRIMARY,
-    (STALE, SEND): SENT,
-    (STALE, DOUBT): STALE,
-    (STALE, ARRIVE): STALE,  # the host may have taken the wrong file for this one
-    (STALE, DAMAGE): STALE,
-    (STALE, REJOIN): STALE,
-    (STALE, DROP): ABSENT,
 }
 
 Table = tuple[tuple[int, ...], ...]

@@ -148,7 +148,7 @@ def test_a_value_that_is_lost_while_it_is_fetched(core):
     fetch(core, 1)
     core.take()
     missing(core, 1)
-    assert core.take() == [lost(1), ("forget objects", A, [(NAME, 1)])]
+    assert core.take() == [lost(1)]
     submit(core, 1)
     assert only(core, "dispatch")[0][2][0][:2] == (NAME, 1), "the client makes it again"
 

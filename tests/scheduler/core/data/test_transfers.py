@@ -19,7 +19,7 @@ from scaler_scheduler.core.dispatch.transfers import (
     UNREACHABLE_SECONDS,
     WAITING_TASKS,
 )
-from scaler_scheduler.core.ids import DataAddress
+from scaler_scheduler.core.ids import DataAddress, file_id, value_id
 from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 HOSTS = 5
@@ -125,7 +125,8 @@ def test_what_fails_on_its_way_fails_behind_it_too(core):
     assert [(each.source.host, each.target.host) for each in core.scheduler.transfers] == [("host0", f"host{first}")]
     assert orders(core) == ([], [0])
     answer(core, second, third)
-    assert not core.scheduler.transfers.done, "it may have parts of two files"
+    assert not core.scheduler.transfers.done
+    assert core.take() == [("forget objects", agent(third), [(NAME, 1)])], "nobody waits for it"
 
 
 def test_enough_readers_on_one_host_hold_up_no_other_task(core):
@@ -205,7 +206,7 @@ def test_the_source_is_lost(core):
     hosts(core, 3)
     [(_, first), (_, second)], _ = orders(core)
     core.feed(events.Goodbye(agent(first), "ends"))
-    assert orders(core) == ([], [0]), "the last host gets it through the scheduler"
+    assert orders(core) == ([(0, second)], []), "the last host gets it from the first one"
 
 
 def test_the_target_is_lost(core):
@@ -226,8 +227,8 @@ def test_a_silent_target_is_given_up(core):
     assert not list(core.scheduler.transfers)
     core.feed()
     assert orders(core) == ([], [0])
-    answer(core, 0, 1)  # late: the file is removed with the object
-    assert orders(core) == ([], [])
+    answer(core, 0, 1)  # late
+    assert core.take() == [("forget objects", agent(1), [(NAME, 1)])]
 
 
 def test_what_waits_for_too_long_goes_through_the_scheduler(core, monkeypatch):
@@ -324,7 +325,7 @@ def ordered(core):
     for effect in core.scheduler.outbox.drain(core.now):
         if isinstance(effect, effects.TransferObjects):
             assert effect.bytes == [LARGE_BYTES] * len(effect.ids) and set(effect.clients) == {NAME}
-            batches.append(list(effect.ids))
+            batches.append(list(map(value_id, effect.ids)))
     return batches
 
 
@@ -336,7 +337,9 @@ def test_one_order_for_many_small_files(core):
 def test_one_answer_for_many_small_files(core):
     names = small_files(core, 16)
     core.scheduler.outbox.drain(core.now)
-    event = events.Transferred(agent(1), [NAME] * 4, [names[0], 999, names[0], names[1]], 31)
+    event = events.Transferred(
+        agent(1), [NAME] * 4, [file_id(each, 1) for each in (names[0], 999, names[0], names[1])], 31
+    )
     core.scheduler.handle(event, core.now)
     assert core.scheduler.transfers.done == 2, "one is named twice, one is unknown"
 
@@ -344,7 +347,9 @@ def test_one_answer_for_many_small_files(core):
 def test_a_failure_of_many_small_files(core):
     names = small_files(core, 16)
     core.scheduler.outbox.drain(core.now)
-    event = events.Transferred(agent(1), [NAME] * 3, [names[0], names[1], names[0]], 31, "a test")
+    event = events.Transferred(
+        agent(1), [NAME] * 3, [file_id(each, 1) for each in (names[0], names[1], names[0])], 31, "a test"
+    )
     core.scheduler.handle(event, core.now)
     assert {each.stored.id for each in core.scheduler.transfers} == set(names[2:])
 
