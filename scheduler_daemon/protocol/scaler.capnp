@@ -65,6 +65,7 @@ struct Message {
     changeWorker @45 :ChangeWorker;       # scheduler -> host agent: replace this worker, start one beside it, or end it
     gangMember @46 :GangMember;           # scheduler -> worker: the task of this name, which follows, is a member of a gang
     exchange @47 :Exchange;               # worker -> scheduler: a member's value for the others; scheduler -> worker: the values of all
+    heldResults @48 :HeldResults;         # client -> scheduler: the kept results that it refers to, and that hosts have
   }
 }
 
@@ -249,6 +250,11 @@ struct ForgetObjects {
   ids @1 :List(UInt64);
 }
 
+struct HeldResults {
+  ids @0 :List(UInt64);             # as the answers `kept` say: ids of their files (see "Ids of results")
+  bytes @1 :List(UInt64);           # for each row, the size that the answer says
+}
+
 struct FetchObjects {
   clients @0 :List(UInt64);         # from a client: empty
   ids @1 :List(UInt64);
@@ -390,8 +396,8 @@ enum Outcome {
   workerDied @5;       # payload: UTF-8 text: the history of its attempts
   cancelled @6;        # payload: UTF-8 text: the traceback of the task that was stopped, or nothing
   timedOut @7;         # payload: UTF-8 text
-  kept @8;             # the result is an object now. Payload: its size, 8 bytes, little-endian, and in UTF-8 the name of the host that
-                       # has it, or nothing if the scheduler has it. Rows of graphs may have no payload
+  kept @8;             # the result is an object now. Payload: its size and the id of its file, 8 bytes each, little-endian, and in UTF-8
+                       # the name of the host that has it, or nothing if the scheduler has it. Rows of graphs may have no payload
   inputLost @9;        # payload: UTF-8 text; an object that the row reads is missing
   stored @10;          # payload: the size, 8 bytes, little-endian; the result is a file of the host. Never sent to a client
   environmentFailed @11;  # payload: UTF-8 text; no host could prepare the environment of the task

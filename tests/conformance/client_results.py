@@ -89,7 +89,7 @@ class ClientResults:
         if self.keep.get(task_id) != KEEP_YES:
             return outcome, value
         self.kept.add(task_id)
-        return KEPT, len(value).to_bytes(8, "little")
+        return KEPT, len(value).to_bytes(8, "little") + task_id.to_bytes(8, "little")
 
     def take(self, message: Received) -> None:
         """Handle one of MESSAGES."""

@@ -61,14 +61,15 @@ class Exchange:
         worker.say("results", clients=clients, ids=ids, attempts=attempts, **fields)
 
     def resolved(self, client: Peer, *ids: int) -> dict[int, tuple[int, bytes]]:
-        """Return outcome and payload of these tasks, each resolved once."""
+        """Return outcome and payload of these tasks, each resolved once. The id of the file of a kept result is left
+        out."""
         answers: dict[int, tuple[int, bytes]] = {}
         while len(answers) < len(ids):
             resolved = client.expect("resolved")
             rows = zip(resolved.fields["ids"], resolved.column("outcomes"), resolved.payloads())
             for task_id, outcome, payload in rows:
                 must(task_id in ids and task_id not in answers, f"task {task_id} is resolved")
-                answers[task_id] = outcome, payload
+                answers[task_id] = outcome, payload[:8] + payload[16:] if outcome == KEPT else payload
         return answers
 
     def start(self, worker: Peer, name: Name) -> None:

@@ -34,6 +34,8 @@ class ResultChecks:
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._check = exchange.findings.check
+        self._files: dict[int, int] = {}
+        """The ids of the files of results that stay."""
         self._sent: dict[int, bytes] = {}
         """The objects that the worker of this conversation got."""
 
@@ -262,7 +264,9 @@ class ResultChecks:
         dispatch = host.worker.expect("dispatch")
         must(dispatch.column("flags") == [MAY_STORE], f"flags are {dispatch.column('flags')}")
         size = LARGE.to_bytes(8, "little")
-        exchange.finish(host.worker, *dispatch.names(), outcome=STORED, payload=size)
+        (name,) = dispatch.names()
+        self._files[task_id] = task_id + (name[2] << 48)
+        exchange.finish(host.worker, name, outcome=STORED, payload=size)
         answer = exchange.resolved(client, task_id)
         must(answer == {task_id: (KEPT, size + capability.encode())}, f"the answer is {answer}")
 
@@ -283,7 +287,8 @@ class ResultChecks:
     ) -> None:
         """Take an order to get a file from the other host, and answer it."""
         order = target.agent.expect("transferObjects").fields
-        wanted = {"clients": [client.incarnation], "ids": [stored], "source": source.agent.incarnation}
+        file = self._files[stored]
+        wanted = {"clients": [client.incarnation], "ids": [file], "source": source.agent.incarnation}
         told = {**wanted, "bytes": [LARGE], "data": source.data}
         must(order == told, f"the order is {order}")
         target.agent.say("transferred", error=error, **wanted, **fields)
@@ -313,7 +318,7 @@ class ResultChecks:
         with self._check(section, "forgetObjects of the client removes the files of both hosts"):
             client.say("forgetObjects", ids=[120])
             for host in (one, two):
-                host.agent.expect("forgetObjects", where=lambda forgotten: 120 in forgotten.fields["ids"])
+                host.agent.expect("forgetObjects", where=lambda forgotten: self._files[120] in forgotten.fields["ids"])
         with self._check(section, "if a transfer fails: fetchObjects, and the bytes as of any object"):
             self._store(client, one, 130, "one")
             self._read_on(client, 131, 130, "two")
@@ -344,8 +349,8 @@ class ResultChecks:
             self._read_on(client, 151, 150, "two")
             # Not again by a transfer: these two hosts can't connect.
             asked = one.agent.expect("fetchObjects").fields
-            must(asked["ids"] == [150], f"it asks for {asked}")
-            one.agent.say("forgetObjects", clients=[client.incarnation], ids=[150])
+            must(asked["ids"] == [self._files[150]], f"it asks for {asked}")
+            one.agent.say("forgetObjects", clients=[client.incarnation], ids=asked["ids"])
             must(client.expect("forgetObjects").fields["ids"] == [150], "another result is lost")
             must(exchange.resolved(client, 151)[151][0] == INPUT_LOST, "the outcome is wrong")
             self._store(client, two, 150, "two")
@@ -355,5 +360,6 @@ class ResultChecks:
     def _send_file(self, client: Peer, host: _Host, stored: int, frames: list[bytes]) -> None:
         """Take a request for the bytes of a file, and answer it."""
         asked = host.agent.expect("fetchObjects").fields
-        must((asked["ids"], set(asked["clients"])) == ([stored], {client.incarnation}), f"it asks for {asked}")
-        host.agent.say("object", *frames, client=client.incarnation, id=stored)
+        file = self._files[stored]
+        must((asked["ids"], set(asked["clients"])) == ([file], {client.incarnation}), f"it asks for {asked}")
+        host.agent.say("object", *frames, client=client.incarnation, id=file)

@@ -46,7 +46,7 @@ class Maker:
         self._makers: Sequence[Callable[[], events.Event]] = (
             *[self._hello] * 3, self._goodbye, self._heartbeat, *[self._function] * 2, self._forget_functions,
             *[self._submit] * 6, *[self._results] * 5, self._started, self._cancel, self._died, self._retracted,
-            self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._shutdown,
+            self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._held_results, self._shutdown,
             self._output, self._transferred, self._fetch_objects, self._objects,
             self._environment, self._contents_wanted, self._contents, self._environment_ready, self._exchange,
         )  # fmt: skip
@@ -211,6 +211,10 @@ class Maker:
             return events.ForgetObjects(self._client(), ids)
         clients = array("q", [min(self._incarnation(CLIENTS), _SIGNED) for _ in ids])
         return events.ForgetObjects(self._from(AGENTS), ids, clients)
+
+    def _held_results(self) -> events.Event:
+        ids = array("q", [self._id() | self.drawing.below(3) << 48 for _ in range(self.drawing.below(_MAX_ROWS))])
+        return events.HeldResults(self._client(), ids, [self.drawing.below(1 << 20) for _ in ids])
 
     def _transferred(self) -> events.Event:
         drawing = self.drawing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import random
 import sys
@@ -115,6 +116,37 @@ def test_each_task_runs_once_over_a_restart_under_load(tmp_path: Path, by_kill: 
             counts = restart_once(client, daemon, log, random.Random(by_kill), by_kill=by_kill)
     assert {task: count for task, count in counts.items() if count > 1} == {}
     assert len(counts) == LONG + SHORT + GAP
+
+
+def random_bytes(log: str, size: int) -> bytes:
+    note(log, "made", size)
+    return os.urandom(size)
+
+
+def begin_of(value: bytes) -> bytes:
+    return value[:16]
+
+
+@pytest.mark.parametrize("by_kill", [False, True])
+def test_kept_results_of_hosts_survive_a_restart(tmp_path: Path, by_kill: bool) -> None:
+    """The values are random: each reader gets the one value of its future, whatever restarts."""
+    log = str(tmp_path / "log")
+    with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
+        with Client(daemon.now.address) as client:
+            kept = [client.options(keep=True).submit(random_bytes, log, 100_000 + number) for number in range(20)]
+            before = client.gather([client.submit(begin_of, each) for each in kept])
+            for _ in range(2):
+                daemon.kill() if by_kill else daemon.stop()
+                daemon.start(daemon.now.address)
+                assert client.gather([client.submit(begin_of, each) for each in kept]) == before
+                assert kept[0].result(SECONDS)[:16] == before[0]
+            assert len(notes(log)) == len(kept)
+            folder = Path("/dev/shm")
+            files = [each for each in folder.glob("scaler-*/*-*") if each.stat().st_size > 100_000]
+            assert len(files) >= len(kept)
+            del kept
+            gc.collect()
+            wait_until(lambda: not any(each.exists() for each in files), what="the hosts have removed the results")
 
 
 def test_a_backlog_is_submitted_once(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from scaler_client.pickling.call_rows import RowAnswer, has_row_form
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.results import EARLY_DIVISOR
+from scaler_scheduler.core.ids import file_id, value_id
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.records import Client, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
@@ -86,6 +87,9 @@ class Contract:
         """Open tasks whose worker died while it ran them."""
         self._buried: dict[TaskId, tuple[int, float]] = {}
         """Tasks during which a worker died before it joined this scheduler: the attempt, and until when it counts."""
+        self._began = trace.now
+        self._seen: set[int] = set()
+        """The clients that have been here."""
         self._early_files: dict[TaskId, tuple[int, int]] = {}
         """Of such results that are files: the attempt, and the incarnation of the agent."""
         self._early: dict[TaskId, float] = {}
@@ -167,6 +171,8 @@ class Contract:
             else:
                 for name in zip(event.clients, event.ids):
                     self._objects.missing(name, agent.incarnation)
+        elif isinstance(event, events.HeldResults) and event.route in self._clients:
+            self._claimed(self._clients[event.route], event)
         elif isinstance(event, events.Received) and event.route in self._windows:
             window = self._windows[event.route]
             window[2] = max(window[2], min(event.bytes, window[1]))
@@ -218,10 +224,24 @@ class Contract:
             else:
                 self._objects.submitted_again(name, inputs)
 
+    def _claimed(self, client: Client, event: events.HeldResults) -> None:
+        """Note the kept results that a client names after a restart."""
+        here = {agent.incarnation for agent in self._agents.values()}
+        for file in event.ids:
+            name = client.incarnation, value_id(file)
+            if name in self._open or self._core.tables.objects.find(client, name[1]) is not None:
+                continue
+            attempt, agent = self._early_files.pop(name, (0, 0))
+            early = {agent} & here if attempt and file_id(name[1], attempt) == file else set()
+            self._early.pop(name, None)
+            self._trace.count("kept results claimed after a restart")
+            self._objects.claimed((client.incarnation, file), early, here)
+
     def _take_early_file(self, name: TaskId) -> None:
         """Let a result count whose client is here now, if the agent is here that has it."""
         attempt, agent = self._early_files.get(name, (0, 0))
-        if attempt and any(each.incarnation == agent for each in self._agents.values()):
+        is_kept = self._trace.now < self._early.get(name, 0.0)
+        if is_kept and any(each.incarnation == agent for each in self._agents.values()):
             del self._early_files[name]
             self._trace.count("kept results that came before their clients")
             self._objects.made(name, attempt)
@@ -374,6 +394,7 @@ class Contract:
     def _check_buried(self, name: TaskId, attempt: int, options: events.Options) -> None:
         """Check that a task may be dispatched that has ended, or whose worker has died, before its client came."""
         is_early = self._trace.now < self._early.pop(name, 0.0) and not options.gang_size
+        self._early_files.pop(name, None)
         self._expect(not is_early, "runs again, though its result came before its client", name)
         died, until = self._buried.pop(name, (0, 0.0))
         if self._trace.now < until and not options.gang_size:
@@ -384,7 +405,9 @@ class Contract:
         if event.role == events.AGENT:
             self._agent_routes.add(event.route)
             self._resources[event.incarnation] = event.resources
+            self._objects.named_at(event.incarnation, {(client, file) for client, file, _ in event.running})
         elif event.role == events.CLIENT:
+            self._seen.add(event.incarnation)
             self._submitted_ids.pop(event.route, None)
             known = self._core.tables.clients.find(event.incarnation)
             if known is None:
@@ -579,6 +602,9 @@ class Contract:
 
     def _forgotten_at_host(self, effect: effects.ForgetObjects, agent: int) -> None:
         """Check the objects that an agent is told to forget."""
+        if self._trace.now < self._began + self._core.limits.client_timeout_seconds:
+            early = [file for file in self._objects.named(agent, effect) if file[0] not in self._seen]
+            self._expect(not early, "removed from a host before its client has come", early)
         removed = self._objects.forgotten_at_agent(effect, agent)
         self._trace.count("copies removed from hosts without room", len(removed))
         for held in self._held if removed else ():

@@ -33,6 +33,7 @@ from scaler_scheduler.core.completion import (
     host_results,
     results,
     suspension,
+    takeover,
     task_end,
     transfer_end,
 )
@@ -684,7 +685,35 @@ MUTATIONS = (
     ),
     Mutation(
         "leave the files that an agent names when it joins again",
-        host_results.HostResults, "reconcile_files", "removed.append(name)", "pass",
+        takeover.Takeover, "agent_joined", "removed.append(name)", "pass",
+    ),
+    Mutation(
+        "never give up a result that no host has after a restart",
+        takeover.Takeover, "check", "now >= until", "False",
+    ),
+    Mutation(
+        "forget a result that waits for its host after a restart",
+        takeover.Takeover, "claim", "self._claimed[stored] = now + HOST_SECONDS", "pass",
+    ),
+    Mutation(
+        "send no value to its client that came back with its host",
+        takeover.Takeover, "_adopt", "if stored.is_wanted:", "if False:",
+    ),
+    Mutation(
+        "leave readers blocked when a host has come back with what they read",
+        takeover.Takeover, "_adopt", "self._graphs.object_available(stored)", "pass",
+    ),
+    Mutation(
+        "remove the files of a host before their client has come",
+        takeover.Takeover, "_offer", "if not is_new or", "if is_new or",
+    ),
+    Mutation(
+        "keep the files of a host that their client does not need",
+        takeover.Takeover, "claim", "self._remove(client.incarnation, files)", "pass",
+    ),
+    Mutation(
+        "name no kept results to another scheduler",
+        held_objects.HeldObjects, "claim", "isinstance(stored, KeptResult)", "False",
     ),
     Mutation(
         "keep the file of a late result",
@@ -907,8 +936,8 @@ MUTATIONS = (
     ),
     Mutation(
         "remove all results of a host whose agent has not joined before",
-        host_results.HostResults, "reconcile_files", "if not self._is_needed(agent, name):",
-        "if stored is None or state_at(stored, agent) == ABSENT:",
+        takeover.Takeover, "agent_joined", "self._host_results.is_needed(agent, name)",
+        "stored is not None and state_at(stored, agent) != ABSENT",
     ),
     Mutation(
         "repeat no answers for a client that joins again",

@@ -41,6 +41,10 @@ class ObjectContract:
         self._anew: set[TaskId] = set()
         """Results whose task was submitted, and objects that were sent, in this step. A forgotten object is then the
         one of an earlier life, if any."""
+        self._named: dict[int, set[TaskId]] = {}
+        """The files that agents have named, and were not told to remove."""
+        self._claimed: set[TaskId] = set()
+        """Results that clients have named, and that no agent has named yet."""
         self._files: dict[TaskId, int] = {}
         """The ids of files, of results that workers have made."""
         self._failed: dict[TaskId, set[int]] = {}
@@ -51,11 +55,15 @@ class ObjectContract:
     def submitted(self, event: events.Submit, row: int, name: TaskId, inputs: list[int], is_kept: bool) -> None:
         """Note a row that the scheduler does not have. `is_kept`: the scheduler has its result."""
         keep = event.keep[row] if event.keep else events.KEEP_NO
+        if not is_kept and name in self._homes:
+            _expect(name not in self._referred, "the scheduler has lost a result that a host has", name)
+            del self._homes[name]
         if keep and not is_kept:
             self._referred.add(name)
             self._anew.add(name)
         self._keep[name] = keep or (events.KEEP_BOTH if is_kept else events.KEEP_NO)
         self._failed.pop(name, None)
+        self._claimed.discard(name)
         if not is_kept:
             self._lost.discard(name)
         self.closed(name)
@@ -80,6 +88,38 @@ class ObjectContract:
     def made(self, name: TaskId, attempt: int) -> None:
         """Note the attempt whose result counts."""
         self._files[name] = file_id(name[1], attempt)
+
+    def named_at(self, agent: int, files: set[TaskId]) -> None:
+        """Note the files that an agent names when it joins."""
+        self._named[agent] = files
+        for file in files:
+            name = self._value_of(file)
+            if name is not None and name in self._claimed:
+                self._claimed.discard(name)
+                self._homes[name] = {agent}
+
+    def named(self, agent: int, effect: effects.ForgetObjects) -> list[TaskId]:
+        """Return those of these files that the agent has named."""
+        return [file for file in zip(effect.clients, effect.ids) if file in self._named.get(agent, ())]
+
+    def claimed(self, file: TaskId, hosts: set[int], here: set[int]) -> None:
+        """Note a kept result that a client names after a restart.
+
+        Args:
+            file: the name of its file.
+            hosts: the agents that are known to have it.
+            here: the agents that have joined.
+        """
+        name = file[0], value_id(file[1])
+        self._files[name] = file[1]
+        self._keep[name] = events.KEEP_YES
+        self._referred.add(name)
+        self._lost.discard(name)
+        hosts = hosts | {agent for agent in here if file in self._named.get(agent, ())}
+        if hosts:
+            self._homes[name] = hosts
+        else:
+            self._claimed.add(name)
 
     def _value_of(self, file: TaskId) -> TaskId | None:
         """Return the object of which a host has this file. None: it is of an attempt that does not count."""
@@ -164,6 +204,7 @@ class ObjectContract:
 
     def _lose(self, name: TaskId) -> None:
         self._lost.add(name)
+        self._claimed.discard(name)
         self._referred.discard(name)
 
     def told_missing(self, names: Iterable[TaskId]) -> None:
@@ -181,6 +222,7 @@ class ObjectContract:
             for name in [name for name in names if name[0] == client]:
                 del names[name]
         self._lost = {name for name in self._lost if name[0] != client}
+        self._claimed = {name for name in self._claimed if name[0] != client}
 
     # ------------------------------------------------------------------------------------------------- what goes out
 
@@ -198,6 +240,7 @@ class ObjectContract:
         removed = []
         for file in zip(effect.clients, effect.ids):
             was_sent = file in sent
+            self._named.get(agent, set()).discard(file)
             sent.discard(file)
             self._files_forgotten.discard((file, agent))
             name = self._value_of(file)
@@ -265,6 +308,7 @@ class ObjectContract:
         agent: int,
     ) -> None:
         """`inputs`: id, which file, whether the bytes are inside the row."""
+        _expect(name not in self._homes, "made again, though a host has it", name)
         read = self._inputs.get(name, [])
         ids = [(name[0], value_id(each)) for each, *_ in inputs]
         _expect(ids == read, "dispatched with other inputs", name, inputs, read)

@@ -280,6 +280,8 @@ CASES: list[Any] = [
     }, []),
     ("forget-objects-from-client", "forgetObjects", {"ids": [30, 31, (1 << 63) - 1]}, []),
     ("forget-objects-to-worker", "forgetObjects", {"clients": [CLIENT, OTHER_CLIENT], "ids": [30, 30]}, []),
+    ("held-results", "heldResults", {"ids": [30, (3 << 48) + 31], "bytes": [70_000, 1 << 33]}, []),
+    ("held-results-none", "heldResults", {"ids": [], "bytes": []}, []),
     ("forget-objects-segments", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
     # Output of tasks.
     ("submit-stream-output", "submit", {

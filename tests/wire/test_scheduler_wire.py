@@ -204,6 +204,11 @@ def _forget_objects(event: events.ForgetObjects, vector: Vector) -> None:
     assert list(event.clients) == vector.column("clients", len(event.ids))
 
 
+def _held_results(event: events.HeldResults, vector: Vector) -> None:
+    assert list(event.ids) == vector.fields["ids"]
+    assert list(event.sizes) == vector.column("bytes", len(event.ids))
+
+
 def _fetch_objects(event: events.FetchObjects, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
 
@@ -284,6 +289,7 @@ CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "object": _object,
     "objects": _objects,
     "forgetObjects": _forget_objects,
+    "heldResults": _held_results,
     "fetchObjects": _fetch_objects,
     "shutdown": _shutdown,
     "output": _output,

@@ -12,7 +12,7 @@ TO_SCHEDULER = {
     "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
     "workerDied", "retracted", "suspended", "resumed", "received", "object", "forgetObjects", "fetchObjects",
     "shutdown", "output", "transferred", "objects", "environment", "contentsWanted", "contents", "environmentReady",
-    "exchange",
+    "exchange", "heldResults",
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SIZE_BYTES = 8
+_NUMBER_BYTES = 8
 _NO_CALL = CallWithInputs(b"", (), Keep.YES)
 
 
@@ -93,7 +93,7 @@ class KeptResult(ResultObject):
         options: the options of the task.
     """
 
-    __slots__ = ("fetches", "function", "host", "is_kept", "is_lost", "options", "payload")
+    __slots__ = ("fetches", "file_id", "function", "host", "is_kept", "is_lost", "options", "payload")
 
     def __init__(
         self,
@@ -110,6 +110,8 @@ class KeptResult(ResultObject):
         """The arguments of the task, without references to other things that it reads."""
         self.host = ""
         """The host that has it, or had it last; empty: the scheduler."""
+        self.file_id = -1
+        """The id by which hosts know it."""
         self.is_kept = False
         """Whether it has existed."""
         self.is_lost = False
@@ -141,8 +143,14 @@ class KeptResult(ResultObject):
 
     def _set_place(self, answer: Payload) -> None:
         self.is_kept, self.is_lost = True, False
-        self.size = int.from_bytes(answer[:_SIZE_BYTES], "little")
-        self.host = bytes(answer[_SIZE_BYTES:]).decode(errors="replace")
+        self.size = int.from_bytes(answer[:_NUMBER_BYTES], "little")
+        self.file_id = int.from_bytes(answer[_NUMBER_BYTES : 2 * _NUMBER_BYTES], "little")
+        self.host = bytes(answer[2 * _NUMBER_BYTES :]).decode(errors="replace")
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether some host has it, as far as is known here."""
+        return self.is_kept and not self.is_lost and bool(self.host) and self.failure is None
 
     def loss_text(self, why: str) -> str:
         """Return the text of the error that it is lost.

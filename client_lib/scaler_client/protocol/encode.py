@@ -23,6 +23,7 @@ from .messages import (
     Function,
     Goodbye,
     Heartbeat,
+    HeldResults,
     Hello,
     Message,
     NoObject,
@@ -50,6 +51,7 @@ from .schema import (
     FETCH_OBJECTS,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
+    HELD_RESULTS,
     OBJECTS,
     OUTPUT,
     RESULTS,
@@ -352,6 +354,10 @@ def _encode_forget_objects(message: ForgetObjects) -> Frames:
     return [write_batch(FORGET_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
 
 
+def _encode_held_results(message: HeldResults) -> Frames:
+    return [write_batch(HELD_RESULTS, [("Q", message.ids), ("Q", message.bytes)])]
+
+
 def _encode_exchange(message: Exchange) -> Frames:
     payload = b"".join(message.values)
     root = _new(64 + len(payload) + 4 * len(message.values))
@@ -486,6 +492,7 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     Object: _encode_object,
     Objects: _encode_objects,
     ForgetObjects: _encode_forget_objects,
+    HeldResults: _encode_held_results,
     FetchObjects: _encode_fetch_objects,
     Shutdown: _encode_shutdown,
     Output: _encode_output,

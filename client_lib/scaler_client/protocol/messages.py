@@ -375,6 +375,13 @@ class ForgetObjects(Record):
 
 
 @dataclass(eq=False, repr=False)
+class HeldResults(Record):
+    ids: list[int]
+    """The ids of their files."""
+    bytes: list[int]
+
+
+@dataclass(eq=False, repr=False)
 class FetchObjects(Record):
     ids: list[int]
     clients: list[int] = field(default_factory=list)
@@ -651,5 +658,5 @@ Message = Union[
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
     Suspended, Resumed, EndWorker, Credit, Received, Object, Objects, ForgetObjects, FetchObjects, Shutdown, Output,
     History, Graphs, TransferObjects, Transferred, ReadObject, ObjectChunk, NoObject, Environment, ContentsWanted,
-    Contents, EnvironmentReady, ChangeWorker, GangMember, Exchange,
+    Contents, EnvironmentReady, ChangeWorker, GangMember, Exchange, HeldResults,
 ]  # fmt: skip

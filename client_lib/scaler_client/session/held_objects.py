@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Protocol
 
 from ..futures.kept_results import KeptResult
 from ..pickling.references import ResultObject, StoredObject
-from ..protocol.messages import ForgetObjects, Message, Object, Objects, Payload, TaskAttempt
+from ..protocol.messages import ForgetObjects, HeldResults, Message, Object, Objects, Payload, TaskAttempt
 from .backlog import BATCH_ROWS, Backlog
 
 
@@ -158,6 +158,23 @@ class HeldObjects:
         for stored in self._objects.values():
             if type(stored) is StoredObject:
                 self.send_now(stored, outgoing)
+
+    def claim(self, open_tasks: Container[int], outgoing: list[Message]) -> None:
+        """Tell another scheduler which kept results this client refers to. It takes over those that hosts still have,
+        and says which ones are lost.
+
+        Args:
+            open_tasks: the ids of results that are being made again.
+            outgoing: takes the message. It goes before all rows that read these results.
+        """
+        held = [
+            stored
+            for stored in self._objects.values()
+            if isinstance(stored, KeptResult) and stored.is_on_host and stored.id not in open_tasks
+        ]
+        for stored in held:
+            stored.known_in_join = self.joins
+        outgoing.append(HeldResults([stored.file_id for stored in held], [stored.size for stored in held]))
 
     def send_wanted(self, ids: Sequence[int], outgoing: list[Message]) -> list[int]:
         """Send the bytes of files that the scheduler asks for; return the other ids. The scheduler has counted them."""

@@ -479,6 +479,7 @@ class Session:
             self._acks.restart(welcome.result_window)
             self._batch.backlog.grant(welcome.credit, self._batch.outgoing)
             return
+        is_another = self._hello.scheduler not in (0, welcome.incarnation)
         if self.scheduler is not None and self.scheduler.incarnation != welcome.incarnation:
             self._shutdown.answer()  # the scheduler that was to end has ended
             self.objects.scheduler_changed()
@@ -495,7 +496,7 @@ class Session:
         self._liveness.fit_lease(welcome.lease_seconds)
         self._batch.restart(welcome.credit)
         self._batch.outgoing += [environment.message() for environment in list(self._environments.values())]
-        self._submit_open_tasks()
+        self._submit_open_tasks(is_another)
         self.objects.resend_forgotten()
         self._cancels.repeat()
         outgoing = self._batch.outgoing
@@ -511,8 +512,10 @@ class Session:
         joined = self.scheduler
         return self.state is State.JOINED and joined is not None and joined.incarnation == welcome.incarnation
 
-    def _submit_open_tasks(self) -> None:
+    def _submit_open_tasks(self, is_another_scheduler: bool) -> None:
         self.objects.send_all(self._batch.outgoing, self.scheduler is not None and self.scheduler.takes_files)
+        if is_another_scheduler:
+            self.objects.claim(self.tasks.single, self._batch.outgoing)
         self._inputs.restart()
         self._kept_values.restart()
         bound: set[GraphSink] = set()

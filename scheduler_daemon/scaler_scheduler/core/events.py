@@ -37,7 +37,8 @@ CONTENTS_WANTED = 42
 CONTENTS = 43
 ENVIRONMENT_READY = 44
 EXCHANGE = 47
-KINDS = 48
+HELD_RESULTS = 48
+KINDS = 49
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -616,6 +617,18 @@ class ForgetObjects(Event):
         self.route = route
         self.ids = ids
         self.clients = clients
+
+
+class HeldResults(Event):
+    """The kept results that a client refers to, and that hosts have: the ids of their files, and their sizes."""
+
+    __slots__ = ("ids", "sizes")
+    kind = HELD_RESULTS
+
+    def __init__(self, route: bytes, ids: "array[int]", sizes: "Sequence[int]") -> None:
+        self.route = route
+        self.ids = ids
+        self.sizes = sizes
 
 
 class Environment(Event):

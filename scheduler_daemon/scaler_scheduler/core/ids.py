@@ -26,6 +26,11 @@ def value_id(of_file: int) -> int:
     return of_file & (1 << FILE_ID_SHIFT) - 1
 
 
+def version_of(of_file: int) -> int:
+    """Return the version in the id of a file: the number of the attempt, modulo VERSIONS."""
+    return of_file >> FILE_ID_SHIFT
+
+
 class DataAddress:
     """Where host agents get the object files of another agent, or of a client.
 

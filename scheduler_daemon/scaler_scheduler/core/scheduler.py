@@ -19,6 +19,7 @@ from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.results import ResultHandler
 from scaler_scheduler.core.completion.suspension import resume_named, suspend_named
+from scaler_scheduler.core.completion.takeover import Takeover
 from scaler_scheduler.core.completion.transfer_end import TransferEnd
 from scaler_scheduler.core.dispatch import work_stealing
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -125,12 +126,13 @@ class Scheduler:
         self.wait_reasons = WaitReasons(core, changes.may_serve)
         self._slow_consumer = SlowConsumer(core)
         self._peers = Peers(core)
+        self._takeover = Takeover(core, graphs, host_results)
         welcomes = Welcomes(
             core,
             credits,
             self.restart_hold,
             cancellation=cancellation,
-            host_results=host_results,
+            takeover=self._takeover,
             peer_loss=peer_loss,
             reattach=reattach,
             changes=changes,
@@ -175,6 +177,7 @@ class Scheduler:
         self.core_state = core
         """For reports (`core/report/resource_wait.py`)."""
         self._handlers[events.EXCHANGE] = self._exchange
+        self._handlers[events.HELD_RESULTS] = self._held_results
 
     @property
     def counts(self) -> Counts:
@@ -232,6 +235,7 @@ class Scheduler:
             self._credits.update_all()
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
+            self._takeover.check(now)
             self.dispatcher.gangs.check(now)
             self.dispatcher.near_data.forget_ended()
             self.dispatcher.spare_copies.forget_ended()
@@ -491,6 +495,12 @@ class Scheduler:
         if client is not None:
             self._quotas.check_rows(len(event.ids))
             self._host_results.send_to_client(client, event.ids)
+
+    def _held_results(self, event: events.HeldResults, now: float) -> None:
+        client = self._peers.client(event.route)
+        if client is not None:
+            self._quotas.check_rows(len(event.ids))
+            self._takeover.claim(client, event, now)
 
     # ---------------------------------------------------------------------------------------------------------- workers
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scaler_scheduler.core.effects import OUTCOME_STORED
 from scaler_scheduler.core.events import Options, Results
-from scaler_scheduler.core.ids import value_id
+from scaler_scheduler.core.ids import VERSIONS, value_id
 from scaler_scheduler.core.state.clients import ClientTable
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.environments import EnvironmentTable
@@ -85,6 +85,11 @@ class EarlyAnswer:
         """Why its worker has died during the attempt. Empty: the attempt has a result."""
         self.ends_workers = ends_workers
         """Whether the worker has died because of this task, as far as its agent knows."""
+
+    @property
+    def version(self) -> int:
+        """The version in the name of its file."""
+        return self.attempt % VERSIONS
 
     @property
     def is_file(self) -> bool:

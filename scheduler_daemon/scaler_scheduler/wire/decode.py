@@ -554,6 +554,12 @@ def _forget_objects(route: bytes, message: Any, frames: list[bytes]) -> events.E
     return events.ForgetObjects(route, ids, expanded(clients, len(ids), "clients") if clients else clients)
 
 
+def _held_results(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    held = _required(message.held_results)
+    ids = read_column(held.ids, UINT64, "ids")
+    return events.HeldResults(route, ids, expanded(read_column(held.bytes, UINT64, "bytes"), len(ids), "bytes"))
+
+
 def _transferred(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     done = _required(message.transferred)
     if done.source >> 63:
@@ -696,6 +702,7 @@ _DECODERS: dict[int, Callable[[bytes, Any, list[bytes]], events.Event]] = {
     events.OBJECTS: _objects,
     events.FORGET_OBJECTS: _forget_objects,
     events.FETCH_OBJECTS: _fetch_objects,
+    events.HELD_RESULTS: _held_results,
     events.SHUTDOWN: _shutdown,
     events.OUTPUT: _output,
     events.TRANSFERRED: _transferred,

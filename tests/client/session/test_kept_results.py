@@ -63,14 +63,14 @@ def keep(session: Session) -> Callable[..., KeptFuture[Any]]:
 
 
 def kept(*ids: int, size: int = 3, host: bytes = HOST) -> messages.Resolved:
-    answer = size.to_bytes(8, "little") + host
-    return messages.Resolved(list(ids), [Outcome.KEPT] * len(ids), [answer] * len(ids))
+    answers = [size.to_bytes(8, "little") + (1 << 48 | each).to_bytes(8, "little") + host for each in ids]
+    return messages.Resolved(list(ids), [Outcome.KEPT] * len(ids), answers)
 
 
-def ended(session: Session, *ids: int) -> None:
+def ended(session: Session, *ids: int, host: bytes = HOST) -> None:
     """The tasks end, and everything that was to be sent is sent."""
     sent_without_functions(session)
-    session.handle(kept(*ids), 0.0)
+    session.handle(kept(*ids, host=host), 0.0)
     sent_without_functions(session)
 
 
@@ -349,7 +349,7 @@ def test_a_task_that_can_never_read_its_input_fails_in_the_end(session: Session,
 
 def test_after_a_restart_the_scheduler_asks_for_the_input_of_a_reader(session: Session, keep: Keeper) -> None:
     future = keep()
-    ended(session, 0)
+    ended(session, 0, host=b"")  # the former scheduler had it
     session.handle(messages.HelloWanted(), 0.0)
     sent(session)
     session.handle(welcome(incarnation=6), 0.0)
@@ -362,7 +362,7 @@ def test_after_a_restart_the_scheduler_asks_for_the_input_of_a_reader(session: S
 
 def test_after_a_restart_a_value_is_fetched_again(session: Session, keep: Keeper) -> None:
     future = keep()
-    ended(session, 0)
+    ended(session, 0, host=b"")  # the former scheduler had it
     begin(future)
     sent(session)
     session.handle(messages.HelloWanted(), 0.0)
@@ -375,7 +375,7 @@ def test_after_a_restart_a_value_is_fetched_again(session: Session, keep: Keeper
 
 def test_after_a_restart_a_value_comes_that_a_reader_needs_too(session: Session, keep: Keeper) -> None:
     future = keep()
-    ended(session, 0)
+    ended(session, 0, host=b"")  # the former scheduler had it
     session.handle(messages.HelloWanted(), 0.0)
     sent(session)
     session.handle(welcome(incarnation=6), 0.0)
@@ -459,7 +459,8 @@ def test_a_map_of_kept_calls(session: Session) -> None:
     session.handle(messages.HelloWanted(), 0.0)
     sent(session)
     session.handle(welcome(incarnation=6), 0.0)
-    assert sent(session) == [([2], [], [Keep.YES], [])], "what was seen done is made again when it is needed"
+    claim, row = sent(session)
+    assert row == ([2], [], [Keep.YES], []) and sorted(claim.ids) == [1 << 48, (1 << 48) + 1]
     session.handle(kept(2), 0.0)
     lose(session, 2)
     begin(blocks[2].kept)
@@ -503,3 +504,24 @@ def test_a_value_that_is_too_large_for_a_message(session: Session, keep: Keeper)
         with pytest.raises(ResultPickleError, match="it is too large"):
             value.result(0)
         assert not [each for each in sent(session) if not isinstance(each, messages.Received)], "it does not run again"
+
+
+def test_another_scheduler_hears_which_results_hosts_have(session: Session, keep: Keeper) -> None:
+    first, second, third, small, lost = keep(), keep(), keep(), keep(), keep()
+    session.handle(kept(0, 1, size=70_000), 0.0)
+    session.handle(kept(3, size=7, host=b""), 0.0)  # the scheduler had it
+    session.handle(kept(4), 0.0)
+    lose(session, 4)
+    sent_without_functions(session)
+    del second
+    gc.collect()
+    session.handle(messages.HelloWanted(), 0.0)
+    session.handle(welcome(6), 0.0)
+    claim = next(each for each in sent_without_functions(session) if isinstance(each, messages.HeldResults))
+    assert (claim.ids, claim.bytes) == ([1 << 48], [70_000]), "not what is open, small, lost or freed"
+    keep(first)
+    assert sent(session) == [([5], [0], [Keep.YES], [])], "the scheduler knows that it is needed"
+    lose(session, 0)
+    assert sent(session) == [] and first.done() and not third.done() and small.done() and lost.done()
+    begin(first)
+    assert sent(session) == [([0], [], [Keep.YES], [])], "no host had it"

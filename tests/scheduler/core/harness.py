@@ -72,7 +72,11 @@ def plain(effect: Any) -> Sent:
         return ("dispatch", route, list(rows), *more)
     if effect.kind == effects.RESOLVED:
         assert len(effect.ids) == len(effect.outcomes) == len(effect.rows.sizes)
-        rows = zip(effect.ids, effect.outcomes, payloads(effect.rows))
+        bodies = [
+            body[:8] + body[16:] if outcome == effects.OUTCOME_KEPT else body  # without the id of the file
+            for outcome, body in zip(effect.outcomes, payloads(effect.rows))
+        ]
+        rows = zip(effect.ids, effect.outcomes, bodies)
         return ("resolved", route, list(rows), *([effect.profiles] if effect.profiles else []))
     if effect.kind == effects.STARTED:
         return ("started", route, list(effect.ids))

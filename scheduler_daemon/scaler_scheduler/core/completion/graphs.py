@@ -244,7 +244,7 @@ class Graphs:
     def _add_result(self, task: Task) -> None:
         """Add the object that the task's result becomes."""
         stored = self._tables.objects.find(task.client, task.id)
-        if stored is not None and stored.is_awaited:  # the client has submitted the task again
+        if stored is not None and stored.is_missing and stored.producer is None:  # submitted again
             self._tables.objects.make(stored, task)
         else:
             self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
@@ -508,6 +508,6 @@ class Graphs:
 
 
 def _kept_answer(stored: StoredObject) -> bytes:
-    """Return the payload of OUTCOME_KEPT: the size, and the name of the host that has the result."""
+    """Return the payload of OUTCOME_KEPT: the size, the id of the file, and the name of the host with the result."""
     host = stored.home.host if stored.is_remote and stored.home is not None else ""
-    return stored.size.to_bytes(8, "little") + host.encode()
+    return stored.size.to_bytes(8, "little") + stored.file_id.to_bytes(8, "little") + host.encode()

@@ -9,14 +9,13 @@ from collections.abc import Iterable
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.graphs import Graphs
-from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.input_delivery import send_to_client
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.ids import file_id, value_id
 from scaler_scheduler.core.state.records import Agent, Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
-from scaler_scheduler.core.state.value_states import ABSENT, ARRIVE, DAMAGE, is_file
+from scaler_scheduler.core.state.value_states import ABSENT, DAMAGE, is_file
 from scaler_scheduler.core.values.copies import READS, move, promote_other, state_at
 
 
@@ -88,13 +87,13 @@ class HostResults:
         missing = []
         for each in ids:
             stored = self._tables.objects.find(client, each)
-            if stored is None or stored.is_missing or stored.is_from_client:
+            if stored is None or stored.is_from_client or (stored.is_missing and not stored.is_claimed):
                 missing.append(each)
-            elif not stored.is_remote:
+            elif stored.frames is not None:
                 send_to_client(stored, self._outbox)
             else:
-                self._dispatcher.fetch(stored)
                 stored.is_wanted = True
+                self._dispatcher.fetch(stored)  # a claimed one has no home yet: it is fetched when its host comes
         self._tell_missing(client, missing)
 
     def _tell_missing(self, client: Client, ids: list[int]) -> None:
@@ -187,33 +186,10 @@ class HostResults:
 
     def discard_unless_needed(self, agent: Agent, name: tuple[int, int]) -> None:
         """Have a file of a host removed, unless it is a value or may become one."""
-        if not self._is_needed(agent, name):
+        if not self.is_needed(agent, name):
             self._outbox.forget_object(agent.route, *name)
 
-    def reconcile_files(self, agent: Agent, names: Iterable[TaskAttempt]) -> None:
-        """Remove files on the host of an agent that has joined. A request to remove them may be lost, or the agent or
-        this scheduler is a new one.
-
-        Args:
-            agent: the agent.
-            names: the files of its host that it has not written itself.
-        """
-        files = [(incarnation, name) for incarnation, name, _ in names]
-        for worker in self._tables.workers.of_agent(agent.incarnation):
-            files += worker.unwanted_files
-            worker.unwanted_files.clear()
-        removed: list[tuple[int, int]] = []
-        for name in dict.fromkeys(files):
-            stored = self._tables.find_file(name)
-            if not self._is_needed(agent, name):
-                removed.append(name)
-            elif stored is not None and state_at(stored, agent) == ABSENT:
-                move(stored, agent, ARRIVE)
-        if removed:  # at once: in a batch it would go behind objects of these names that the agent is sent now
-            clients, ids = map(list, zip(*removed))
-            self._outbox.add(effects.ForgetObjects(agent.route, clients, ids))
-
-    def _is_needed(self, agent: Agent, name: tuple[int, int]) -> bool:
+    def is_needed(self, agent: Agent, name: tuple[int, int]) -> bool:
         """Whether a file of a host is a value, may become one, or was named to workers of the host. The task of the
         attempt may be blocked, until results count that have waited for this agent."""
         stored = self._tables.find_file(name)

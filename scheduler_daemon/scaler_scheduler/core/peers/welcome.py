@@ -2,8 +2,8 @@
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
-from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import resume_all
+from scaler_scheduler.core.completion.takeover import Takeover
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
 from scaler_scheduler.core.dispatch.input_delivery import send_object
@@ -33,7 +33,7 @@ class Welcomes:
         restart_hold: RestartHold,
         *,
         cancellation: Cancellation,
-        host_results: HostResults,
+        takeover: Takeover,
         peer_loss: PeerLoss,
         reattach: Reattach,
         changes: WorkerChanges,
@@ -54,7 +54,7 @@ class Welcomes:
         self._credits = credits
         self._restart_hold = restart_hold
         self._cancellation = cancellation
-        self._host_results = host_results
+        self._takeover = takeover
         self._peer_loss = peer_loss
         self._reattach = reattach
 
@@ -75,6 +75,7 @@ class Welcomes:
                 user=event.user,
                 host=event.host,
             )
+            client.is_claiming = event.scheduler not in (0, self._incarnation)
             clients.add(client)
             self._restart_hold.hold(client, event.scheduler, now)
         else:
@@ -184,6 +185,7 @@ class Welcomes:
         self._task_limits.note_peer(event.scheduler)
         agents = self._tables.agents
         agent = agents.find(event.incarnation)
+        is_new = agent is None
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
             agent = Agent(
@@ -218,7 +220,7 @@ class Welcomes:
         for stored in self._tables.objects.shared_files(agent, self._tables.workers):
             move(stored, agent, SEND)
             send_object(stored, agent.route, self._outbox)
-        self._host_results.reconcile_files(agent, event.running)
+        self._takeover.agent_joined(agent, event.running, is_new)
         self._changes.repeat(agent)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:

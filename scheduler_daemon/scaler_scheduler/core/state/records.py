@@ -21,7 +21,7 @@ from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.host_room import HostRoom
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
-from scaler_scheduler.core.state.value_states import ABSENT, AWAITED, MAKING, THERE, is_file, is_known
+from scaler_scheduler.core.state.value_states import ABSENT, AWAITED, CLAIMED, MAKING, THERE, is_file, is_known
 from scaler_scheduler.core.unread_answers import UnreadAnswers
 
 _GONE_WORKERS = 1000
@@ -312,8 +312,13 @@ class StoredObject:
         return self.state == AWAITED
 
     @property
+    def is_claimed(self) -> bool:
+        """Whether a host is awaited that has it: its task ended before this scheduler began."""
+        return self.state == CLAIMED
+
+    @property
     def is_missing(self) -> bool:
-        """Whether its bytes do not exist yet, or only its client has them."""
+        """Whether its bytes do not exist yet, or only its client has them, or a host that has not joined."""
         return self.state < THERE
 
     @property
@@ -489,6 +494,7 @@ class Client:
         "granted_bytes",
         "object_bytes",
         "highest_id",
+        "is_claiming",
         "hosts_told_at",
         "incarnation",
         "host",
@@ -566,6 +572,8 @@ class Client:
         self.further_calls = 0
         """Calls of its open tasks, beyond one a task. Only rows that stand for several calls have such."""
         self.highest_id = -1
+        self.is_claiming = False
+        """Whether it is going to name the kept results that it refers to: another scheduler has welcomed it before."""
         self.newest_attempt = 0
         """The highest attempt number of any of its tasks, from this scheduler or from a worker's hello."""
         self.stale_attempt = 0

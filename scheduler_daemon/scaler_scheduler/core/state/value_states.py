@@ -12,24 +12,31 @@ from scaler_scheduler.core.errors import InvariantError
 
 AWAITED = 0
 """Its client is going to send it."""
-MAKING = 1
+CLAIMED = 1
+"""Its client refers to it, as the result of a task that ended before this scheduler began. A host may have it."""
+MAKING = 2
 """An open task is going to make it."""
-THERE = 2
+THERE = 3
 """The scheduler has its bytes, or some place has a primary copy."""
-DROPPED = 3
+DROPPED = 4
 """Nobody needs it any more, or it is lost. If its client makes it again, that is another value of this name."""
-VALUE_STATE_NAMES = ("awaited", "making", "there", "dropped")
+VALUE_STATE_NAMES = ("awaited", "claimed", "making", "there", "dropped")
 
 # The actions.
-MAKE = 0  # the client submits the task that makes it
-FILL = 1  # its bytes come: from the client, from the task, or from the place of its primary copy
-REMOVE = 2
-VALUE_ACTION_NAMES = ("make", "fill", "remove")
+CLAIM = 0  # the client names it as one that a host has
+MAKE = 1  # the client submits the task that makes it
+FILL = 2  # its bytes are there: from the client, from the task, from the place of its primary copy, or at a host
+REMOVE = 3
+VALUE_ACTION_NAMES = ("claim", "make", "fill", "remove")
 
 VALUE_TRANSITIONS = {
+    (AWAITED, CLAIM): CLAIMED,
     (AWAITED, MAKE): MAKING,
     (AWAITED, FILL): THERE,
     (AWAITED, REMOVE): DROPPED,
+    (CLAIMED, MAKE): MAKING,
+    (CLAIMED, FILL): THERE,
+    (CLAIMED, REMOVE): DROPPED,
     (MAKING, FILL): THERE,
     (MAKING, REMOVE): DROPPED,
     (THERE, FILL): THERE,

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scaler_scheduler.core.state.records import Agent, Client, StoredObject, Task, Worker
-from scaler_scheduler.core.state.value_states import DROP, FILL, MAKE, REJOIN, REMOVE, WRITE, is_file, next_value_state
+from scaler_scheduler.core.state.value_states import (
+    ARRIVE,
+    CLAIM,
+    DROP,
+    FILL,
+    MAKE,
+    REJOIN,
+    REMOVE,
+    WRITE,
+    is_file,
+    next_value_state,
+)
 from scaler_scheduler.core.values.copies import READS, drop_worker, move, promote_other, state_at
 
 
@@ -42,9 +53,26 @@ class ObjectTable:
         stored.size = size
         self.bytes += size
 
+    def claim(self, stored: StoredObject, file: int, size: int) -> None:
+        """Add a result that its client refers to, and that some host may have as the file with this id."""
+        stored.state = next_value_state(stored.state, CLAIM)
+        stored.file_id = file
+        stored.size = size
+        stored.is_from_client = False
+        self.add(stored)
+
+    def adopt(self, stored: StoredObject, places: list[Agent]) -> None:
+        """Note that these hosts have the file of a claimed result."""
+        self._note_there(stored)
+        first, *others = places
+        move(stored, first, WRITE)
+        for place in others:
+            move(stored, place, ARRIVE)
+
     def make(self, stored: StoredObject, task: Task) -> None:
-        """Note that this task makes an awaited object."""
+        """Note that this task makes an object that is not there."""
         stored.state = next_value_state(stored.state, MAKE)
+        stored.file_id = stored.id
         stored.producer = task
 
     def give_up(self, stored: StoredObject) -> None:

@@ -1,0 +1,140 @@
+"""Kept results of before a restart of the scheduler: hosts name their files, clients name the results that they need.
+
+Either may come first. A result that a host has is a value of this scheduler from then on: nothing runs again. A result
+whose host does not come in time is lost. A file whose client does not need it is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.completion.graphs import Graphs
+from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.completion.suspension import TaskAttempt
+from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.ids import value_id, version_of
+from scaler_scheduler.core.state.records import Agent, Client, StoredObject
+from scaler_scheduler.core.state.value_states import ABSENT, ARRIVE
+from scaler_scheduler.core.values.copies import move, state_at
+
+HOST_SECONDS = 5.0
+"""For so long a result waits for a host that has it. Agents try to connect every 100 ms."""
+
+
+class _Offer:
+    """The files of one client that hosts have named before the client came."""
+
+    __slots__ = ("deadline", "files")
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.files: dict[int, list[Agent]] = {}
+        """The hosts of each file, by its id."""
+
+
+class Takeover:
+    """Matches the files that hosts name with the results that clients name."""
+
+    def __init__(self, core: CoreState, graphs: Graphs, host_results: HostResults) -> None:
+        self._tables = core.tables
+        self._outbox = core.outbox
+        self._dispatcher = core.dispatcher
+        self._limits = core.limits
+        self._graphs = graphs
+        self._host_results = host_results
+        self._offers: dict[int, _Offer] = {}
+        """By the client's incarnation."""
+        self._offers_until = core.tables.clock.now + core.limits.client_timeout_seconds
+        """Later, clients of an earlier scheduler are not expected any more."""
+        self._claimed: dict[StoredObject, float] = {}
+        """Results that wait for their host, and until when. Some wait no longer."""
+
+    def agent_joined(self, agent: Agent, names: Iterable[TaskAttempt], is_new: bool) -> None:
+        """Take over the files of a host, and remove those that are no values. A request to remove them may be lost.
+
+        Args:
+            agent: has joined.
+            names: the files of its host that it has not written itself.
+            is_new: whether this scheduler did not know the agent.
+        """
+        files = [(incarnation, file) for incarnation, file, _ in names]
+        for worker in self._tables.workers.of_agent(agent.incarnation):
+            files += worker.unwanted_files
+            worker.unwanted_files.clear()
+        removed: list[tuple[int, int]] = []
+        for name in dict.fromkeys(files):
+            stored = self._tables.find_file(name)
+            if stored is not None and stored.is_claimed:
+                self._adopt(stored, [agent])
+            elif self._host_results.is_needed(agent, name):
+                if stored is not None and state_at(stored, agent) == ABSENT:
+                    move(stored, agent, ARRIVE)
+            elif not self._offer(agent, name, is_new):
+                removed.append(name)
+        if removed:  # at once: in a batch it would go behind objects of these names that the agent is sent now
+            clients, ids = map(list, zip(*removed))
+            self._outbox.add(effects.ForgetObjects(agent.route, clients, ids))
+
+    def _offer(self, agent: Agent, name: tuple[int, int], is_new: bool) -> bool:
+        """Keep a file until its client comes. Returns False if no client is going to need it."""
+        incarnation, file = name
+        client = self._tables.clients.find(incarnation)
+        now = self._tables.clock.now
+        offer = self._offers.get(incarnation)
+        if offer is None:
+            if not is_new or now >= self._offers_until or (client is not None and not client.is_claiming):
+                return False
+            offer = self._offers[incarnation] = _Offer(now + self._limits.client_timeout_seconds)
+        hosts = offer.files.setdefault(file, [])
+        if agent not in hosts:
+            hosts.append(agent)
+        return True
+
+    def claim(self, client: Client, event: events.HeldResults, now: float) -> None:
+        """Take over the results that a client needs, and remove its other files from hosts."""
+        client.is_claiming = False
+        offer = self._offers.pop(client.incarnation, None)
+        files = {} if offer is None else offer.files
+        for file, size in zip(event.ids, event.sizes):
+            task_id = value_id(file)
+            client.skip_attempts(version_of(file))
+            is_open = task_id in client.tasks or any(lane.batches.find(task_id) for lane in client.lanes.values())
+            if is_open or task_id in client.objects or len(client.objects) >= self._limits.client_objects:
+                continue
+            stored = StoredObject(client, task_id, "", None)
+            self._tables.objects.claim(stored, file, size)
+            hosts = [agent for agent in files.pop(file, []) if self._tables.agents.find(agent.incarnation) is agent]
+            early = self._tables.early.get((client.incarnation, task_id))
+            if early is not None and early.is_file and version_of(file) == early.version:
+                self._tables.pop_early(client.incarnation, task_id)
+                agent = self._tables.agents.find(early.worker.agent)
+                hosts += [] if agent is None else [agent]
+            if hosts:
+                self._adopt(stored, list(dict.fromkeys(hosts)))
+            else:
+                self._claimed[stored] = now + HOST_SECONDS
+        self._remove(client.incarnation, files)
+
+    def _adopt(self, stored: StoredObject, hosts: list[Agent]) -> None:
+        """Note that these hosts have a claimed result."""
+        self._claimed.pop(stored, None)
+        self._tables.objects.adopt(stored, hosts)
+        if stored.is_wanted:
+            self._dispatcher.fetch(stored)
+        self._graphs.object_available(stored)
+
+    def check(self, now: float) -> None:
+        """Give up the results whose hosts have not come, and remove the files whose clients have not come."""
+        late = [stored for stored, until in self._claimed.items() if now >= until]
+        for stored in late:
+            del self._claimed[stored]
+        lost = [each for each in late if each.is_claimed and self._tables.objects.find(each.client, each.id) is each]
+        self._host_results.lose_objects(lost)
+        for client in [client for client, offer in self._offers.items() if now >= offer.deadline]:
+            self._remove(client, self._offers.pop(client).files)
+
+    def _remove(self, client: int, files: dict[int, list[Agent]]) -> None:
+        for file, hosts in files.items():
+            for agent in hosts:
+                self._host_results.discard_unless_needed(agent, (client, file))

@@ -1,0 +1,141 @@
+"""Kept results of before a restart: hosts and clients name them to the new scheduler. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+from array import array
+
+from tests.scheduler.core.data.test_graphs import LOST, NAME, NO, A, C, W, forget, only, run, submit
+from tests.scheduler.core.data.test_host_results import AGENT, OTHER, SIZE, B, U
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.completion.takeover import HOST_SECONDS
+from scaler_scheduler.core.ids import file_id
+from scaler_scheduler.core.peers.restart_hold import HOLD_SECONDS
+
+FILE = file_id(1, 3)
+"""The third attempt of task 1 has made it."""
+
+BEFORE = 9
+"""The scheduler of before the restart."""
+
+ONE = [(NAME, 1)]
+
+
+def agent_comes(core, *files, route=A, incarnation=AGENT):
+    core.hello(
+        route, events.AGENT, incarnation, scheduler=BEFORE, running=[(NAME, file, 0) for file in files or (FILE,)]
+    )
+
+
+def client_comes(core, *files):
+    core.client(C, NAME, scheduler=BEFORE)
+    core.feed(events.HeldResults(C, array("q", files), [SIZE] * len(files)))
+    core.function(C, 1, b"f")
+
+
+def reader_comes(core):
+    """A task that reads the result, which a worker of the host runs as soon as it can."""
+    submit(core, [(2, [1], NO)])
+    core.wait(HOLD_SECONDS + 0.1)
+
+
+def test_a_host_comes_before_its_client(core):
+    agent_comes(core)
+    core.worker(W, 21, agent=AGENT)
+    assert core.take() == [("welcome", A)]
+    client_comes(core, FILE)
+    reader_comes(core)
+    [(_, route, rows, *_)] = only(core, "dispatch")
+    assert route == W and [row[1] for row in rows] == [2], "only the reader runs"
+    run(core, W, 2)
+    core.take()
+    forget(core, 1)
+    assert {each[1] for each in core.take()} == {W, A}
+
+
+def test_a_client_comes_before_the_host(core):
+    client_comes(core, FILE)
+    core.worker(W, 21, agent=AGENT)
+    reader_comes(core)
+    assert core.take() == []
+    agent_comes(core)
+    assert [each[:2] for each in core.take()] == [("welcome", A), ("dispatch", W)]
+
+
+def test_the_value_goes_to_the_client_when_its_host_comes(core):
+    client_comes(core, FILE)
+    core.feed(events.FetchObjects(C, array("q", [1])))
+    agent_comes(core)
+    assert core.take() == [("welcome", A), ("fetch objects", A, ONE)]
+
+
+def test_a_result_is_lost_if_its_host_does_not_come(core):
+    client_comes(core, FILE)
+    reader_comes(core)
+    core.take()
+    core.wait(HOST_SECONDS + 1)
+    lost, answer = core.take()
+    assert lost == ("forget objects", C, ONE)
+    assert answer[:2] == ("resolved", C) and [row[:2] for row in answer[2]] == [(2, LOST)]
+    agent_comes(core)
+    assert core.take() == [("welcome", A), ("forget objects", A, ONE)], "its client may make it again by now"
+
+
+def test_several_hosts_have_it(core):
+    agent_comes(core)
+    agent_comes(core, route=B, incarnation=OTHER)
+    client_comes(core, FILE)
+    core.take()
+    core.feed(events.Goodbye(A, "ends"))
+    assert core.take() == [], "the other host has it"
+    forget(core, 1)
+    assert core.take() == [("forget objects", B, ONE)]
+
+
+def test_files_that_the_client_does_not_need_are_removed(core):
+    agent_comes(core, FILE, file_id(1, 2), file_id(7, 1))
+    core.take()
+    client_comes(core, FILE)
+    assert core.take() == [("forget objects", A, [(NAME, 1), (NAME, 7)])]
+    assert list(core.scheduler.tables.clients.find(NAME).objects) == [1]
+    assert core.scheduler.tables.clients.find(NAME).objects[1].file_id == FILE
+
+
+def test_the_files_of_a_client_that_does_not_come_are_removed(core):
+    agent_comes(core)
+    core.take()
+    for _ in range(int(core.scheduler.limits.client_timeout_seconds) + 2):
+        core.wait(1)
+        core.feed(events.Heartbeat(A, 1, []))
+    assert [each for each in core.take() if each[0] != "echo"] == [("forget objects", A, ONE)]
+    core.worker(U, 23, agent=OTHER)
+    agent_comes(core, route=B, incarnation=OTHER)
+    assert ("forget objects", B, ONE) in core.take(), "no client of before is expected any more"
+
+
+def test_a_result_that_is_made_again_has_a_later_attempt(core):
+    """A host may have the file of the claimed attempt, and come late."""
+    client_comes(core, FILE)
+    core.wait(HOST_SECONDS + 1)
+    core.worker(W, 21, agent=AGENT)
+    core.take()
+    submit(core, [(1, [], events.KEEP_YES)])
+    assert only(core, "dispatch")[0][2] == [(NAME, 1, 4, 1, b"x")]
+
+
+def test_a_claim_for_a_result_that_is_there(core):
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    core.worker(W, 21)
+    submit(core, [(1, [], events.KEEP_YES)])
+    run(core, W, 1, b"value")
+    core.take()
+    core.feed(events.HeldResults(C, array("q", [FILE]), [SIZE]))
+    assert core.take() == [] and core.scheduler.tables.clients.find(NAME).objects[1].size == len(b"value")
+
+
+def test_a_claimed_result_that_nobody_needs(core):
+    client_comes(core, FILE)
+    forget(core, 1)
+    core.wait(HOST_SECONDS + 1)
+    assert not core.scheduler.tables.objects
