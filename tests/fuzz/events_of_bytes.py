@@ -46,7 +46,8 @@ class Maker:
         self._makers: Sequence[Callable[[], events.Event]] = (
             *[self._hello] * 3, self._goodbye, self._heartbeat, *[self._function] * 2, self._forget_functions,
             *[self._submit] * 6, *[self._results] * 5, self._started, self._cancel, self._died, self._retracted,
-            self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._held_results, self._shutdown,
+            self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._shutdown,
+            self._held_results,
             self._output, self._transferred, self._fetch_objects, self._objects,
             self._environment, self._contents_wanted, self._contents, self._environment_ready, self._exchange,
         )  # fmt: skip

@@ -712,10 +712,6 @@ MUTATIONS = (
         takeover.Takeover, "claim", "self._remove(client.incarnation, files)", "pass",
     ),
     Mutation(
-        "name no kept results to another scheduler",
-        held_objects.HeldObjects, "claim", "isinstance(stored, KeptResult)", "False",
-    ),
-    Mutation(
         "keep the file of a late result",
         host_results.HostResults, "discard_late_file", "self.discard_unless_needed(agent, name)", "pass",
     ),
