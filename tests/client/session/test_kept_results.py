@@ -525,3 +525,22 @@ def test_another_scheduler_hears_which_results_hosts_have(session: Session, keep
     assert sent(session) == [] and first.done() and not third.done() and small.done() and lost.done()
     begin(first)
     assert sent(session) == [([0], [], [Keep.YES], [])], "no host had it"
+
+
+def test_another_scheduler_hears_of_results_that_only_open_tasks_read(session: Session, keep: Keeper) -> None:
+    first, unread = keep(), keep()
+    session.handle(kept(0, 1), 0.0)
+    second, third = keep(first), keep(first)
+    sent_without_functions(session)
+    del first, unread
+    gc.collect()
+    sent(session)
+    session.handle(messages.HelloWanted(), 0.0)
+    session.handle(welcome(6), 0.0)
+    hello, claim, both, *_ = sent(session)
+    assert (claim.ids, claim.bytes) == ([1 << 48], [3]), "once, and not what nobody reads"
+    assert both[:2] == ([2, 3], [0, 0])
+    lose(session, 0)
+    session.handle(messages.Resolved([2, 3], [LOST] * 2, [b"no host had it"] * 2), 0.0)
+    assert [each[0] for each in sent(session)] == [[0], [2], [3]], "it is made again for its readers"
+    assert not second.done() and not third.done()
