@@ -47,7 +47,7 @@ def test_a_host_comes_before_its_client(core):
     reader_comes(core)
     [(_, route, rows, *_)] = only(core, "dispatch")
     assert route == W and [row[1] for row in rows] == [2], "only the reader runs"
-    run(core, W, 2)
+    run(core, W, 2, attempt=4)
     core.take()
     forget(core, 1)
     assert {each[1] for each in core.take()} == {W, A}
@@ -59,7 +59,7 @@ def test_a_client_comes_before_the_host(core):
     reader_comes(core)
     assert core.take() == []
     agent_comes(core)
-    assert [each[:2] for each in core.take()] == [("welcome", A), ("dispatch", W)]
+    assert [each[:2] for each in core.take()] == [("welcome", A), ("function", W), ("dispatch", W)]
 
 
 def test_the_value_goes_to_the_client_when_its_host_comes(core):
