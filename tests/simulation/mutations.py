@@ -928,7 +928,7 @@ MUTATIONS = (
     Mutation(
         "count a failed attempt for a result of a host whose agent has not joined",
         results.ResultHandler, "_process_special",
-        "if task.keep != KEEP_YES or task.since >= worker.agent_until:", "if True:",
+        "if is_here and (task.keep != KEEP_YES or task.since >= worker.agent_until):", "if True:",
     ),
     Mutation(
         "remove all results of a host whose agent has not joined before",

@@ -254,7 +254,8 @@ class ResultHandler:
             if not self._host_results.can_store(task, worker):
                 self._host_results.discard_file(worker, task)
                 cause = "its result is out of reach on its host"
-                if task.keep != KEEP_YES or task.since >= worker.agent_until:  # else its agent was expected to join
+                is_here = self._tables.workers.find(worker.incarnation) is worker  # else it was to wait for its agent
+                if is_here and (task.keep != KEEP_YES or task.since >= worker.agent_until):
                     task.failures += 1
                     death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): {cause}"
                     task.deaths = [*(task.deaths or []), death]

@@ -174,7 +174,8 @@ class Reattach:
                 self._cancellation.stop_copy(unclaimed.worker, name)
             unclaimed.deadline = now + GRACE_SECONDS
         for key in [key for key, early in self._tables.early.items() if early.deadline <= now]:
-            self._drop_early(*key)
+            if self._tables.find_open(*key) is None:  # else it is blocked, and counts as soon as its inputs exist
+                self._drop_early(*key)
 
     def remove_worker(self, worker: Worker) -> None:
         """Forget the unclaimed tasks of a lost worker, and those early results of it that have not come."""
