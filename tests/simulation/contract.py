@@ -511,6 +511,9 @@ class Contract:
                 client = self._clients[effect.route].incarnation
                 own, lost = self._objects.split_own_files(client, effect.ids)
                 self._objects.told_missing(lost)
+                for name in lost:
+                    self._early.pop(name, None)
+                    self._early_files.pop(name, None)
                 self._trace.count("losses told to clients", len(lost))
                 own_files += own
         end = len(collected)  # files that do not count are removed before objects of their names are sent

@@ -697,11 +697,11 @@ MUTATIONS = (
     ),
     Mutation(
         "send no value to its client that came back with its host",
-        takeover.Takeover, "_adopt", "if stored.is_wanted:", "if False:",
+        host_results.HostResults, "adopt", "if stored.is_wanted:", "if False:",
     ),
     Mutation(
         "leave readers blocked when a host has come back with what they read",
-        takeover.Takeover, "_adopt", "self._graphs.object_available(stored)", "pass",
+        host_results.HostResults, "adopt", "self._graphs.object_available(stored)", "pass",
     ),
     Mutation(
         "remove the files of a host before their client has come",

@@ -126,7 +126,7 @@ class Scheduler:
         self.wait_reasons = WaitReasons(core, changes.may_serve)
         self._slow_consumer = SlowConsumer(core)
         self._peers = Peers(core)
-        self._takeover = Takeover(core, graphs, host_results)
+        self._takeover = Takeover(core, host_results)
         welcomes = Welcomes(
             core,
             credits,

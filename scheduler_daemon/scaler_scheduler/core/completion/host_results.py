@@ -179,10 +179,20 @@ class HostResults:
         """Have the file of an attempt removed whose result comes late, unless it counts already or may count later."""
         name = incarnation, file_id(task_id, attempt)
         agent = self._tables.agents.find(worker.agent)
+        stored = self._tables.find_file(name)
         if agent is None:
             worker.unwanted_files.append(name)
+        elif stored is not None and stored.is_claimed:
+            self.adopt(stored, [agent])
         else:
             self.discard_unless_needed(agent, name)
+
+    def adopt(self, stored: StoredObject, hosts: list[Agent]) -> None:
+        """Note that these hosts have a result that its client has named after a restart (`takeover.py`)."""
+        self._tables.objects.adopt(stored, hosts)
+        if stored.is_wanted:
+            self._dispatcher.fetch(stored)
+        self._graphs.object_available(stored)
 
     def discard_unless_needed(self, agent: Agent, name: tuple[int, int]) -> None:
         """Have a file of a host removed, unless it is a value or may become one."""

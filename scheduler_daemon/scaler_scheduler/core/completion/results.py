@@ -263,7 +263,7 @@ class ResultHandler:
         elif intent == INTENT_RERUN:
             return self._retry(task, worker, outcome, error, duration)
         elif intent >= INTENT_FORCE:
-            if task.may_store:  # the task may have been interrupted after its file was written
+            if task.keep == KEEP_YES:  # the task may have been interrupted after its file was written
                 self._host_results.discard_file(worker, task)
             task.transition(RESULT)
             self._attempt_end.end_stopped(task, event.tracebacks[row] if event.tracebacks else b"")

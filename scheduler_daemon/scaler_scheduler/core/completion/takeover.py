@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -36,12 +35,10 @@ class _Offer:
 class Takeover:
     """Matches the files that hosts name with the results that clients name."""
 
-    def __init__(self, core: CoreState, graphs: Graphs, host_results: HostResults) -> None:
+    def __init__(self, core: CoreState, host_results: HostResults) -> None:
         self._tables = core.tables
         self._outbox = core.outbox
-        self._dispatcher = core.dispatcher
         self._limits = core.limits
-        self._graphs = graphs
         self._host_results = host_results
         self._offers: dict[int, _Offer] = {}
         """By the client's incarnation."""
@@ -66,7 +63,7 @@ class Takeover:
         for name in dict.fromkeys(files):
             stored = self._tables.find_file(name)
             if stored is not None and stored.is_claimed:
-                self._adopt(stored, [agent])
+                self._host_results.adopt(stored, [agent])
             elif self._host_results.is_needed(agent, name):
                 if stored is not None and state_at(stored, agent) == ABSENT:
                     move(stored, agent, ARRIVE)
@@ -111,18 +108,10 @@ class Takeover:
                 agent = self._tables.agents.find(early.worker.agent)
                 hosts += [] if agent is None else [agent]
             if hosts:
-                self._adopt(stored, list(dict.fromkeys(hosts)))
+                self._host_results.adopt(stored, list(dict.fromkeys(hosts)))
             else:
                 self._claimed[stored] = now + HOST_SECONDS
         self._remove(client.incarnation, files)
-
-    def _adopt(self, stored: StoredObject, hosts: list[Agent]) -> None:
-        """Note that these hosts have a claimed result."""
-        self._claimed.pop(stored, None)
-        self._tables.objects.adopt(stored, hosts)
-        if stored.is_wanted:
-            self._dispatcher.fetch(stored)
-        self._graphs.object_available(stored)
 
     def check(self, now: float) -> None:
         """Give up the results whose hosts have not come, and remove the files whose clients have not come."""
