@@ -90,6 +90,8 @@ class Contract:
         self._began = trace.now
         self._seen: set[int] = set()
         """The clients that have been here."""
+        self._unsubmitted: set[TaskId] = set()
+        """Tasks that workers have named when they joined, before their clients had submitted them."""
         self._early_files: dict[TaskId, tuple[int, int]] = {}
         """Of such results that are files: the attempt, and the incarnation of the agent."""
         self._early: dict[TaskId, float] = {}
@@ -218,6 +220,9 @@ class Contract:
                 stored = self._core.tables.objects.find(client, task_id)
                 is_kept = stored is not None and not stored.is_missing
                 self._objects.submitted(event, row, name, inputs, is_kept)
+                if self._early.get(name, self._trace.now) < self._trace.now:
+                    self._early.pop(name)
+                    self._early_files.pop(name, None)
                 self._take_early_file(name)
                 if name not in self._held:
                     self._attempts.pop(name, None)
@@ -237,10 +242,14 @@ class Contract:
             self._trace.count("kept results claimed after a restart")
             self._objects.claimed((client.incarnation, file), early, here)
 
+    def _comes_early(self, name: TaskId) -> bool:
+        """Whether a result has come before its client has submitted the task to this scheduler."""
+        return name not in self._open and name in self._unsubmitted
+
     def _take_early_file(self, name: TaskId) -> None:
         """Let a result count whose client is here now, if the agent is here that has it."""
         attempt, agent = self._early_files.get(name, (0, 0))
-        is_kept = self._trace.now < self._early.get(name, 0.0)
+        is_kept = attempt and name in self._early  # it does not expire while its task is open
         if is_kept and any(each.incarnation == agent for each in self._agents.values()):
             del self._early_files[name]
             self._trace.count("kept results that came before their clients")
@@ -286,7 +295,7 @@ class Contract:
                 self._returned[name] = outcome
                 self._died.discard(name)
                 self._objects.made(name, attempt)
-                is_first = name not in self._open
+                is_first = self._comes_early(name)
                 size = len(event.large[row]) if row in event.large else event.sizes[row]
                 early_bytes += size * is_first
                 has_ended = outcome < effects.OUTCOME_RETRYABLE or outcome == effects.OUTCOME_STORED
@@ -320,7 +329,7 @@ class Contract:
                 self._returned[name] = effects.OUTCOME_STORED
                 self._died.discard(name)
                 self._objects.made(name, attempt)
-                if name not in self._open:
+                if self._comes_early(name):
                     self._early[name] = self._trace.now + self._core.limits.client_timeout_seconds
                     self._early_files[name] = attempt, worker.agent
                 elif self._awaited.is_here(worker, self._agents.values()):
@@ -395,6 +404,7 @@ class Contract:
         """Check that a task may be dispatched that has ended, or whose worker has died, before its client came."""
         is_early = self._trace.now < self._early.pop(name, 0.0) and not options.gang_size
         self._early_files.pop(name, None)
+        self._unsubmitted.discard(name)
         self._expect(not is_early, "runs again, though its result came before its client", name)
         died, until = self._buried.pop(name, (0, 0.0))
         if self._trace.now < until and not options.gang_size:
@@ -442,6 +452,8 @@ class Contract:
                 if row >= running:
                     self._started[event.route].add((client, task_id, attempt))
                 self._held.hold(name, event.route, attempt, None if claim is None else (event.agent, claim))
+                if name not in self._open:
+                    self._unsubmitted.add(name)
                 self._buried.pop(name, None)
 
     def _has_submitted(self, name: TaskId) -> bool:
