@@ -847,8 +847,9 @@ class Contract:
                 continue
             del self._open[name]
             self._objects.closed(name)
-            self._early.pop(name, None)
-            self._early_files.pop(name, None)
+            if outcome != effects.OUTCOME_INPUT_LOST:  # else its result counts when the client submits it again
+                self._early.pop(name, None)
+                self._early_files.pop(name, None)
             self._buried.pop(name, None)
             self._drop(name)
             self._failures.pop(name, None)
