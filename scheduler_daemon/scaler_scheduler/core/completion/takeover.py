@@ -1,7 +1,7 @@
-"""Kept results of before a restart of the scheduler: hosts name their files, clients name the results that they need.
+"""Kept results from before a restart of the scheduler: hosts name their files, clients name the results that they need.
 
-Either may come first. A result that a host has is a value of this scheduler from then on: nothing runs again. A result
-whose host does not come in time is lost. A file whose client does not need it is removed.
+Either may come first. If both have named a result, it is a value of this scheduler, and its task does not run again. If
+no host names a result in time, the result is lost. If a client does not name a file, the file is removed.
 """
 
 from __future__ import annotations
