@@ -13,6 +13,7 @@ from pathlib import Path
 import cloudpickle
 import pytest
 from tests.integration.commands import SchedulerCommand, cluster, monitor, scheduler
+from tests.waiting import wait_until
 
 from scaler_client import Client, MessageTooLargeError, ResultPickleError
 
@@ -20,6 +21,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SECONDS = 60
 LIMIT = 2 << 20
+WORKERS = 2
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -27,7 +29,9 @@ pytestmark = pytest.mark.timeout(180)
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerCommand]:
     folder = tmp_path_factory.mktemp("too_large")
-    with scheduler(folder, "--message-size-limit", "2M") as daemon, cluster(folder, daemon.address, 2):
+    with scheduler(folder, "--message-size-limit", "2M") as daemon, cluster(folder, daemon.address, WORKERS):
+        with monitor(daemon.monitor_address) as watch:
+            wait_until(lambda: watch.next().workers == WORKERS, SECONDS, "all workers have said hello")
         yield daemon
 
 
