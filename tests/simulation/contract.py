@@ -99,8 +99,6 @@ class Contract:
         self._unread: dict[int, deque[tuple[int, list[int], list[int]]]] = {}
         """By client: the messages with answers that it has not acknowledged: bytes sent since the welcome, ids,
         outcomes."""
-        self._repeated: dict[int, set[int]] = {}
-        """By client: tasks whose answers it got once more and has not acknowledged."""
         self._deadly: set[str] = set()
         """The digests of functions during which a worker has died."""
         self._seen_answers: dict[effects.Resolved, int] = {}
@@ -122,6 +120,10 @@ class Contract:
         """Cancelled tasks that a worker has just refused to give back."""
         self._windows: dict[bytes, list[int]] = {}
         """By client's route: its result window, bytes sent since the welcome, bytes that it acknowledged."""
+        self._greeted: set[bytes] = set()
+        """Routes of clients whose hello came in this step."""
+        self._late_acks: list[events.Received] = []
+        """What such clients have acknowledged since, in the count of the new welcome."""
         self._reported: set[bytes] = set()
         """Routes of workers whose end was reported in this step, and so the end of their running tasks."""
         self._lost: set[bytes] = set()
@@ -175,10 +177,11 @@ class Contract:
                     self._objects.missing(name, agent.incarnation)
         elif isinstance(event, events.HeldResults) and event.route in self._clients:
             self._claimed(self._clients[event.route], event)
-        elif isinstance(event, events.Received) and event.route in self._windows:
-            window = self._windows[event.route]
-            window[2] = max(window[2], min(event.bytes, window[1]))
-            self._acknowledged(event.route, window[2])
+        elif isinstance(event, events.Received):
+            if event.route in self._greeted:
+                self._late_acks.append(event)
+            else:
+                self._acknowledged(event)
         elif isinstance(event, events.Goodbye):
             self._lost.add(event.route)
             self._reported.update(self._routes_of_agent(event.route))
@@ -200,11 +203,12 @@ class Contract:
             self._expect(not twice, "submitted twice after one hello", client.name, sorted(twice)[:5])
             submitted.update(event.ids)
         self._objects.kept_earlier([(client.incarnation, each) for each in event.keep_earlier if _knows(client, each)])
+        unread = self._unread_by(client)
         for row, (task_id, inputs) in enumerate(zip(event.ids, inputs_of(event))):
-            # A known row does not count twice. But a row that was answered in this very step counts again.
+            # A known row does not count twice, nor does one whose answer is on its way.
             name = client.incarnation, task_id
             is_wanted = bool(event.keep) and event.keep[row] != events.KEEP_NO
-            if not is_wanted and task_id in self._repeated.get(client.incarnation, ()):
+            if not is_wanted and task_id in unread:
                 self._trace.count("answered tasks submitted again")
                 continue
             there = self._open.setdefault(name, [])
@@ -418,11 +422,11 @@ class Contract:
             self._objects.named_at(event.incarnation, {(client, file) for client, file, _ in event.running})
         elif event.role == events.CLIENT:
             self._seen.add(event.incarnation)
+            self._greeted.add(event.route)
             self._submitted_ids.pop(event.route, None)
             known = self._core.tables.clients.find(event.incarnation)
             if known is None:
                 self._unread.pop(event.incarnation, None)
-                self._repeated.pop(event.incarnation, None)
                 self._returning.note_hello(event, self._trace.now)
             else:  # tasks that workers still hold are wanted again before they are submitted again
                 self._names[event.route] = event.incarnation
@@ -470,6 +474,8 @@ class Contract:
         self._reported.clear()
         try:
             self._check_effects(collected)
+            for event in self._late_acks:
+                self._acknowledged(event)
             self._trace.count("gangs begun", self._gangs.step_over())
             self._check_cancels()
             if not self._has_environments and any(effect.kind == effects.DISPATCH for effect in collected):
@@ -478,6 +484,8 @@ class Contract:
             self._objects.step_over()
             self._lost.clear()
             self._kept.clear()
+            self._greeted.clear()
+            self._late_acks.clear()
 
     def _check_named(self) -> None:
         """Check that the scheduler has booked what workers named."""
@@ -585,15 +593,11 @@ class Contract:
                 client = self._clients.get(effect.route)
                 if client is not None:
                     expected[effect.route] = self._unread.pop(client.incarnation, deque())
-                    self._repeated.pop(client.incarnation, None)
             elif isinstance(effect, effects.Resolved) and expected.get(effect.route):
                 _, ids, outcomes = expected[effect.route].popleft()
                 same = effect.ids == ids and effect.outcomes == outcomes
                 self._expect(same, "other answers are repeated than those that were not acknowledged", effect.ids, ids)
                 self._count_sent(effect)
-                repeated = self._repeated.setdefault(self._clients[effect.route].incarnation, set())
-                again = effects.OUTCOME_KEPT, effects.OUTCOME_INPUT_LOST
-                repeated.update(each for each, outcome in zip(ids, outcomes) if outcome not in again)
                 self._trace.count("answers repeated", len(ids))
                 continue
             others.append(effect)
@@ -607,13 +611,24 @@ class Contract:
         unread = self._unread.setdefault(self._clients[effect.route].incarnation, deque())
         unread.append((window[1], list(effect.ids), list(effect.outcomes)))
 
-    def _acknowledged(self, route: bytes, received: int) -> None:
-        client = self._clients.get(route)
+    def _unread_by(self, client: Client) -> set[int]:
+        """The tasks that have ended for good and whose answers the client has not acknowledged."""
+        answers = [(ids, outcomes) for _, ids, outcomes in self._unread.get(client.incarnation, ())]
+        for batch in (client.outgoing, *self._core.outbox._effects):  # of this very step
+            if isinstance(batch, effects.Resolved) and batch.route == client.route:
+                answers.append((batch.ids, batch.outcomes))
+        again = effects.OUTCOME_KEPT, effects.OUTCOME_INPUT_LOST
+        return {each for ids, outcomes in answers for each, outcome in zip(ids, outcomes) if outcome not in again}
+
+    def _acknowledged(self, event: events.Received) -> None:
+        window = self._windows.get(event.route)
+        if window is None:
+            return
+        window[2] = max(window[2], min(event.bytes, window[1]))
+        client = self._clients.get(event.route)
         unread = None if client is None else self._unread.get(client.incarnation)
-        while unread and unread[0][0] <= received:
+        while unread and unread[0][0] <= window[2]:
             unread.popleft()
-            if client is not None and not unread:
-                self._repeated.pop(client.incarnation, None)
 
     def _forgotten_at_host(self, effect: effects.ForgetObjects, agent: int) -> None:
         """Check the objects that an agent is told to forget."""

@@ -156,6 +156,13 @@ def _break_link(world: World) -> None:
         link.cut()
 
 
+def _break_client_link(world: World) -> None:
+    client = _client(world)
+    if client is not None:
+        world.trace.note("the connection of", client.link.name, "breaks")
+        client.link.cut()
+
+
 def silence(world: World, links: list[Link], seconds: float | None = None) -> None:
     """A partition: no message arrives in either direction. Afterwards all messages arrive late, or the connections
     break."""
@@ -217,6 +224,7 @@ _KINDS: dict[str, Callable[[World], None]] = {
     "scheduler stopped": _stop_scheduler,
     "scheduler frozen": _freeze_scheduler,
     "connection broken": _break_link,
+    "client's connection broken": _break_client_link,
     "host cut off": _cut_off_host,
     "client cut off": _cut_off_client,
     "link cut off": _cut_off_link,

@@ -945,11 +945,23 @@ MUTATIONS = (
     ),
     Mutation(
         "run an answered task again that its client submits again",
-        submissions.Submissions, "_drop_known_rows", "task_id in client.unread.repeated", "False",
+        submissions.Submissions, "_drop_known_rows", "task_id in answered", "False",
+    ),
+    Mutation(
+        "run a task again whose answer is on its way since the welcome",
+        unread_answers.UnreadAnswers, "ids", "for _, batch in self._sent", "for _, batch in ()",
+    ),
+    Mutation(
+        "forget an answer that follows the first resubmitted task",
+        unread_answers.UnreadAnswers, "add", "if self._ids is not None:", "if False:",
+    ),
+    Mutation(
+        "submit a task again from the backlog whose answer has come",
+        backlog.Backlog, "drop_answered", "self.drop(task_id)", "pass",
     ),
     Mutation(
         "run an answered reader again that its client submits again",
-        graphs.Graphs, "_is_known", "if not keep and task_id in client.unread.repeated:", "if False:",
+        graphs.Graphs, "_is_known", "if not keep and task_id in client.unread.ids(client.outgoing):", "if False:",
     ),
     Mutation(
         "wait for the host of the inputs although only suspended tasks are in the way",

@@ -2,7 +2,8 @@
 
 Seeds from FIRST_SEED on have them, and nothing else: plain tasks, some of which hold the GIL, and messages that cost
 the scheduler processor time. In a third of the seeds connections are silent in one direction for a while, in place of
-restarts. In another third both happen: then a worker may come back too late, and a task may run twice.
+restarts. In another third both happen: then a worker may come back too late, and a task may run twice. From
+FIRST_BREAK_SEED on, the connections of clients break instead.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from .scripts import Script
 
 FIRST_SEED = 7_000_000
 
+FIRST_BREAK_SEED = 7_500_000
+
 LOAD_SECONDS = 15.0
 
 _RESTARTS = ("scheduler killed", "scheduler stopped")
 _CUTS = ("link cut off one way",)
+_BREAKS = ("client's connection broken",)
 
 
 def draw_restart_plan(seed: int) -> Plan:
     """Return the plan of a seed from FIRST_SEED on."""
     chance = random.Random(f"restarts {seed}")
-    kinds = (_RESTARTS, _CUTS, _RESTARTS + _CUTS)[seed % 3]
+    kinds = (_RESTARTS, _CUTS, _RESTARTS + _CUTS)[seed % 3] if seed < FIRST_BREAK_SEED else _BREAKS
     faults = sorted((chance.uniform(0.5, LOAD_SECONDS), chance.choice(kinds)) for _ in range(chance.randint(1, 4)))
     clients: list[list[Work]] = []
     key = 1
@@ -56,9 +60,12 @@ def draw_restart_plan(seed: int) -> Plan:
     if kinds is _RESTARTS and chance.random() < 0.5:  # their workers return late
         hogs = [Script(key + number, seconds=chance.uniform(2.0, 6.0), function=3, hogs=True) for number in range(2)]
         clients.append([Work(max(0.0, faults[0][0] - chance.uniform(0.1, 1.5)), hogs)])
+    limits = Limits(queue_size=chance.choice((8, 1000)), client_timeout_seconds=20.0, worker_timeout_seconds=20.0)
+    if seed >= FIRST_BREAK_SEED and seed % 2:  # a client waits for credit before it has submitted all tasks again
+        limits.client_tasks = chance.choice((10, 50))
     return Plan(
         seed=seed,
-        limits=Limits(queue_size=chance.choice((8, 1000)), client_timeout_seconds=20.0, worker_timeout_seconds=20.0),
+        limits=limits,
         link_faults=LinkFaults(latency=chance.choice((0.0005, 0.005))),
         heartbeat_seconds=1.0,
         timeout_seconds=120.0,
@@ -70,5 +77,5 @@ def draw_restart_plan(seed: int) -> Plan:
         faults=faults,
         map_sizes={"FIRST_CALLS": 4, "_UNKNOWN_CALLS": 2, "MAX_CALLS": 20, "HANDOVER_BLOCKS": 3, "_CALLS_AHEAD": 50},
         message_seconds=message_seconds,
-        repeats_nothing=seed % 3 < 2,
+        repeats_nothing=seed % 3 < 2 or seed >= FIRST_BREAK_SEED,
     )

@@ -65,6 +65,12 @@ def test_no_task_runs_twice_over_restarts(first: int) -> None:
     assert figures["executions"] > 1000
 
 
+def test_no_task_runs_twice_because_its_client_lost_the_connection() -> None:
+    figures, failures = run_seeds(range(restart_plan.FIRST_BREAK_SEED, restart_plan.FIRST_BREAK_SEED + CHUNK))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["answered tasks submitted again"] > 20
+
+
 def test_no_task_waits_long_behind_those_that_come_after_it() -> None:
     figures, failures = run_seeds(range(load_plan.FIRST_JUMP_SEED, load_plan.FIRST_JUMP_SEED + 2 * LOAD_SEEDS))
     assert not failures, "\n\n".join(map(str, failures))

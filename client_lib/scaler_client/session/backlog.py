@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from ..protocol.messages import Message, Object, Options, Payload, Submit
+from ..protocol.messages import Message, Object, Options, Outcome, Payload, Submit
 from .submit_queue import SubmitQueue, Waiting, first_id
 
 BATCH_ROWS = 4096
@@ -19,6 +19,9 @@ BATCH_BYTES = 4 << 20
 
 TASK_OVERHEAD = 128
 """The bytes that a task or object counts in addition to its payload (PROTOCOL.md, credit)."""
+
+_RUN_AGAIN = Outcome.KEPT.value, Outcome.INPUT_LOST.value
+"""After such an answer a task may be submitted again, and is meant to run."""
 
 
 class Backlog:
@@ -246,6 +249,19 @@ class Backlog:
         if len(self._dropped) > self._rows // 2 + BATCH_ROWS:
             self._rows = 0
             self._waiting.replace_all(self._without_dropped_entry)
+
+    def drop_answered(self, ids: Sequence[int], outcomes: Sequence[int]) -> None:
+        """Drop waiting tasks that an earlier connection has brought to the scheduler, and whose answers have come now.
+
+        Tasks that are meant to run again stay, and those whose results may still be read.
+        """
+        if not self._waiting or not self._earlier_below:
+            return
+        for task_id, outcome in zip(ids, outcomes):
+            if task_id < self._earlier_below and outcome not in _RUN_AGAIN:
+                batch = self._waiting.find(task_id)
+                if isinstance(batch, Submit) and not (batch.keep and batch.keep[batch.ids.index(task_id)]):
+                    self.drop(task_id)
 
     def _send_allowed(self, outgoing: list[Message]) -> None:
         """Send what waits while the count is below the credit. If the credit does not cover a batch, its first rows are

@@ -580,6 +580,7 @@ class Session:
     def _handle_resolved(self, message: messages.Resolved) -> None:
         self._kept_values.refuse(message)
         self.tasks.resolve_all(message)
+        self._batch.backlog.drop_answered(message.ids, message.outcomes)
         self._inputs.send_available()
         self._kept_values.advance()
         broken, singles = self.tasks.pop_broken_graphs(), self.tasks.pop_broken_singles()

@@ -137,10 +137,11 @@ class Submissions:
     def _drop_known_rows(self, client: Client, batch: Batch) -> None:
         """Leave out rows that the client submits again and that the scheduler still has."""
         lanes = list(client.lanes.values())
+        answered = client.unread.ids(client.outgoing)
         for row, task_id in enumerate(batch.ids):
             if row in batch.cancelled:
                 continue
-            is_answered = task_id in client.unread.repeated
+            is_answered = task_id in answered
             if is_answered:
                 client.returned_bytes += batch.sizes[row] + len(batch.large.get(row, b"")) + TASK_OVERHEAD
             if is_answered or task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):

@@ -184,6 +184,20 @@ def test_a_dropped_task_is_not_sent_ahead() -> None:
     assert [each.ids for each in outgoing] == [[1]]
 
 
+def test_what_was_answered_meanwhile_is_not_submitted_again() -> None:
+    """The answers were on their way when the connection broke, and the credit does not allow all tasks at once."""
+    session = joined_session(credit=UNLIMITED)
+    submit_each(session, [b""] * 5)
+    assert sent_ids(session) == [[0, 1, 2, 3, 4]]
+    session.handle(messages.HelloWanted(), 1.0)
+    session.handle(welcome(credit=TASK_OVERHEAD), 1.0)
+    assert sent_ids(session) == [[0]]
+    outcomes = [Outcome.VALUE, Outcome.EXCEPTION, Outcome.KEPT]
+    session.handle(messages.Resolved([1, 2, 3], outcomes, [b""] * 3), 1.0)
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert sent_ids(session) == [[3, 4]]
+
+
 def test_objects_wait_at_the_usual_priority() -> None:
     session = joined_session(credit=1)
     submit_at(session, 0)

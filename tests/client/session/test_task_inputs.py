@@ -267,7 +267,7 @@ def test_a_result_that_waits_for_credit_after_a_second_join_is_forgotten() -> No
     session.handle(resolved(2), 0.0)
     session.forget_object(first.stored)
     session.handle(messages.Credit(UNLIMITED), 0.0)
-    assert rows(sent_without_functions(session)) == [([2], [1], [], []), messages.ForgetObjects([1])]
+    assert rows(sent_without_functions(session)) == [messages.ForgetObjects([1])]
 
 
 @pytest.mark.parametrize("credit", [1, UNLIMITED])

@@ -202,7 +202,7 @@ class Graphs:
         """Whether the row is known. A client submits rows without an answer again, and the rows that make their inputs.
         A known row is not accepted twice; the client needs its result again.
         """
-        if not keep and task_id in client.unread.repeated:
+        if not keep and task_id in client.unread.ids(client.outgoing):
             return True
         task = client.tasks.get(task_id)
         if task is None and keep and task_id <= client.highest_id:

@@ -239,7 +239,7 @@ def test_output_is_not_repeated_and_not_counted(core):
     core.client(C2, 11)
     assert client.sent_bytes == len(b"onetwo")
     core.received(C2, len(b"onetwo"))
-    assert client.sent_bytes == client.received_bytes and not client.unread.repeated
+    assert client.sent_bytes == client.received_bytes and not client.unread.ids(client.outgoing)
     core.take()
 
 
@@ -255,6 +255,25 @@ def test_answers_that_go_out_with_the_welcome_are_counted(core):
         ("resolved", C2, [(2, 0, b"two")]),
     ]
     assert client.sent_bytes == len(b"onetwo")
+
+
+@pytest.mark.parametrize("is_acknowledged", [False, True])
+def test_a_task_that_ends_between_welcome_and_resubmission_does_not_run_again(core, is_acknowledged):
+    """A client that reads slowly submits what it had open at the welcome. The answer is on its way."""
+    number = joined(core)
+    core.submit(C, [1, 2])
+    core.take()
+    core.client(C2, 11)
+    core.results(W, [(number, 1, 1)], body=b"one")
+    assert core.take()[1:] == [("resolved", C2, [(1, 0, b"one")])]
+    core.function(C2, 1, b"f")
+    event = results_event(W, [(number, 2, 1)], body=b"two")
+    core.feed(event, submit_event(C2, [1, 2], [1], [b"", b""], ()))
+    assert core.take() == [("resolved", C2, [(2, 0, b"two")])]
+    if is_acknowledged:
+        core.received(C2, len(b"onetwo"))
+        core.submit(C2, [3])
+        assert core.take() == [("dispatch", W, [(number, 3, 1, 1, b"")])]
 
 
 def test_an_answer_that_is_not_kept_any_more_is_made_again(core, monkeypatch):
