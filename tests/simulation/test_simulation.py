@@ -65,7 +65,7 @@ def test_no_task_runs_twice_over_restarts(first: int) -> None:
     assert figures["executions"] > 1000
 
 
-def test_no_task_runs_twice_because_its_client_lost_the_connection() -> None:
+def test_no_task_runs_twice_because_a_connection_broke() -> None:
     figures, failures = run_seeds(range(restart_plan.FIRST_BREAK_SEED, restart_plan.FIRST_BREAK_SEED + CHUNK))
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["answered tasks submitted again"] > 20
