@@ -26,6 +26,7 @@ OPERATORS = "scheduler_daemon/docs"
 DECISIONS = "scheduler_daemon/docs/decisions"
 DEVELOPERS = {
     "Architecture": "ARCHITECTURE.md",
+    "Values": "scheduler_daemon/docs/values.md",
     "Protocol": "scheduler_daemon/protocol/PROTOCOL.md",
     "Golden messages": "scheduler_daemon/protocol/vectors/README.md",
     "Contributing": "CONTRIBUTING.md",
