@@ -382,7 +382,9 @@ class Contract:
                 attempts = {*self._suspended, *self._started[route], (*name, event.attempt)}
                 begun = {each[:2] for each in attempts if each[2] and self._held.is_holder(route, each[:2], each[2])}
                 for name in begun:
-                    if name not in self._open:
+                    unclaimed = self._core.tables.unclaimed.get(name)
+                    # Else its client has left, and the task was being stopped: its death counts for nobody.
+                    if name not in self._open and unclaimed is not None and not unclaimed.is_over:
                         self._bury_until(name, self._held.attempt(name))
                 for name in self._held.up_to(route, begun):
                     if name not in begun and name in self._open and self._open[name][-1].calls > 1:
@@ -453,8 +455,7 @@ class Contract:
                 if claim is not None:
                     self._trace.count("bookings named again")
                     self._named.append((event.incarnation, (client, task_id, attempt), claim[0]))
-                if row >= running:
-                    self._started[event.route].add((client, task_id, attempt))
+                self._started[event.route].add((client, task_id, attempt))
                 self._held.hold(name, event.route, attempt, None if claim is None else (event.agent, claim))
                 if name not in self._open:
                     self._unsubmitted.add(name)
