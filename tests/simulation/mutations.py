@@ -132,7 +132,7 @@ MUTATIONS = (
     ),
     Mutation(
         "take tasks that wait for credit for sent ones",
-        backlog.Backlog, "has_sent", "and not self._waiting.has(task_id)", "",
+        backlog.Backlog, "has_sent", "and not self.waits(task_id)", "",
     ),
     Mutation(
         "dispatch the members of a gang one by one",
@@ -499,6 +499,10 @@ MUTATIONS = (
     Mutation(
         "release results before the rows that read them are sent",
         held_objects.HeldObjects, "pop_messages", "self._backlog.is_past(self._deferred[0][0])", "True",
+    ),
+    Mutation(
+        "forget a kept result whose row waits for credit before this row",
+        held_objects.HeldObjects, "_drop", "elif self._backlog.waits(stored.id):", "elif False:",
     ),
     Mutation(
         "never repeat that a client forgets an object",

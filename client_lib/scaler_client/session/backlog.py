@@ -85,9 +85,13 @@ class Backlog:
         """Whether no task or object up to this id waits."""
         return not self._waiting.has_up_to(number)
 
+    def waits(self, number: int) -> bool:
+        """Whether this task or object waits."""
+        return self._waiting.has(number)
+
     def has_sent(self, task_id: int) -> bool:
         """Whether this open task was sent since the last join."""
-        return task_id < self._added_below and not self._waiting.has(task_id)
+        return task_id < self._added_below and not self.waits(task_id)
 
     def may_have_sent(self, task_id: int) -> bool:
         """Whether a scheduler may know this task, from the last join or an earlier one."""

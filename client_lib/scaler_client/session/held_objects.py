@@ -324,6 +324,9 @@ class HeldObjects:
             return  # it was not sent; after further joins the scheduler may have a result nevertheless
         if result is not None and result.last_reader >= 0:
             self._unread.append((result.last_reader, result.id))
+        elif self._backlog.waits(stored.id):
+            # Its answer was on its way when the client joined again. With the row, the scheduler keeps the result.
+            self.forget_after(stored.id, [stored.id])
         else:
             self._forgotten.append(stored.id)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.client.session.stand_ins import joined_session, sent_without_functions, submit, welcome
+from tests.client.session.stand_ins import UNLIMITED, joined_session, sent_without_functions, submit, welcome
 from tests.client.session.test_task_inputs import Sink, resolved, rows
 
 from scaler_client.errors import ClientClosedError, ObjectNotFoundError, ResultPickleError, SchedulerLostError
@@ -119,6 +119,22 @@ def test_many_values_come_with_one_message_as_far_as_the_window_allows(
     assert sent(session) == [messages.FetchObjects([2])]
     give(session, 0, "zero"), give(session, 2, "two")
     assert sent(session) == [messages.FetchObjects([3])]
+
+
+def test_a_freed_result_whose_row_waits_for_credit_is_forgotten_behind_its_row(session: Session, keep: Keeper) -> None:
+    """Its answer was on its way when the client joined again. The scheduler takes the row for a new task, and keeps its
+    result."""
+    first, second = keep(), keep()
+    sent(session)
+    session.handle(messages.HelloWanted(), 0.0)
+    session.handle(welcome(credit=1), 0.0)
+    assert sent(session)[-1] == ([0], [], [Keep.YES], [])
+    session.handle(kept(0, 1), 0.0)
+    del first, second
+    gc.collect()
+    assert sent(session) == [messages.ForgetObjects([0])]
+    session.handle(messages.Credit(UNLIMITED), 0.0)
+    assert sent(session) == [([1], [], [Keep.YES], []), messages.ForgetObjects([1])]
 
 
 def test_a_value_with_buffers_is_writable(session: Session, keep: Keeper) -> None:
