@@ -53,7 +53,7 @@ SIGNAL_SECONDS = 0.05
 NODES = "-graph", "-get", "-kept"
 """What the names of tasks have whose results may be needed again."""
 
-STOPPED = "_endless", "_deaf", "_cancelled"
+STOPPED = "_endless", "_deaf", ".deaf", "_cancelled"
 """How the names of tasks end that are stopped."""
 
 UNSEEN_SECONDS = 1.0

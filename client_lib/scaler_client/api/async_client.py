@@ -322,7 +322,7 @@ class AsyncClient:
     ) -> list[T]:
         """Call `fn(*arguments)` on the workers for each tuple of arguments, and wait for all results.
 
-        If this coroutine is cancelled, its tasks are cancelled.
+        If this coroutine is cancelled, its tasks are cancelled, or stopped if they run.
 
         Args:
             fn: the function.
@@ -363,15 +363,16 @@ class AsyncClient:
                         results += values
                 run.show()
                 return self._values(results)
-            except BaseException:
-                run.cancel_rest()
+            except BaseException as error:
+                run.cancel_rest(force=isinstance(error, asyncio.CancelledError))
                 raise
 
     def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> AsyncIterator[T]:
         """Call `fn(*arguments)` lazily for each tuple of arguments: calls whose results you do not read may not run.
 
         The iterable is read while you read the results. So the needed memory does not grow with the number of calls. If
-        you drop the iterator, calls that have not begun are cancelled. To run all calls, use `map`.
+        you drop the iterator, calls that have not begun are cancelled. If the coroutine that reads it is cancelled while it
+        waits for a result, running calls are stopped too. To run all calls, use `map`.
 
         Args:
             fn: the function.
@@ -541,8 +542,8 @@ class AsyncClient:
     async def get(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
         """Run a graph of tasks on the workers, and wait for the values of the requested keys.
 
-        The graph is analysed in another thread: do not change it meanwhile. If this coroutine is cancelled, nodes that
-        have not begun are cancelled.
+        The graph is analysed in another thread: do not change it meanwhile. If this coroutine is cancelled, the nodes
+        are cancelled, or stopped if they run.
 
         Args:
             graph: a dict of nodes by key; as for `Client.submit_graph`.

@@ -29,7 +29,7 @@ async def send_object(client: Client, first: Any, second: Any, name: str, shared
 
 
 async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
-    """Do what `Client.get` does; if cancelled, cancel the nodes that have not begun."""
+    """Do what `Client.get` does; if cancelled, cancel or stop the nodes."""
     task = client._current_task()  # read in this thread, because the thread below runs no task
     plan = await asyncio.wrap_future(run_in_thread(lambda: GraphPlan(client, graph, keys, task)))
     changed = LoopEvent(client._io_thread)
@@ -42,8 +42,8 @@ async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> 
             changed.clear()
         plan.raise_failure()
         return await asyncio.wrap_future(run_in_thread(plan.values))
-    except BaseException:
-        plan.cancel_rest()
+    except BaseException as error:
+        plan.cancel_rest(force=isinstance(error, asyncio.CancelledError))
         raise
     finally:
         del plan  # breaks the reference cycle of exception, traceback, frame and future

@@ -111,12 +111,12 @@ class GraphPlan:
         finally:
             self = None  # type: ignore[assignment]  # breaks the reference cycle of exception, traceback and frame
 
-    def cancel_rest(self) -> None:
-        """Cancel the tasks that have not begun."""
+    def cancel_rest(self, force: bool = False) -> None:
+        """Cancel the tasks that have not begun. `force`: stop the others too."""
         if self._tasks is None:
             return
         try:
-            self._io_thread.cancel_many(self._tasks.open_ids)
+            self._io_thread.cancel_many(self._tasks.open_ids, force=force)
         except ClientClosedError:
             pass  # closing the client has cancelled them
 

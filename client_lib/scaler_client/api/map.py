@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from ..io.io_thread import IoThread
 
 T = TypeVar("T")
+
+BUFFER_STEPS = 4
+"""The parts in which a buffer is filled again. Not for each result: a row of one call costs as much as hundreds."""
 
 _FIRST_ANSWER_SECONDS = 0.005
 """How long `executor().map`, which submits everything at once, waits to learn the run time."""
@@ -105,10 +109,18 @@ def result_parts(run: MapRun[T], buffer: int | None, is_ordered: bool) -> Iterat
     while not run.is_over or run.feed.ready:
         run.feed.changed.clear()
         values = poll()
-        if values is not None:
-            read += len(values)
-            submit_buffer(run, buffer, read)
-        yield values
+        if values is None or buffer is None:
+            yield values
+            continue
+        step = max(1, buffer // BUFFER_STEPS)
+        values.reverse()
+        while values:
+            part = values[: -step - 1 : -1]
+            del values[-step:]
+            count = len(part)
+            submit_buffer(run, buffer, read + 1)  # the caller is about to read the first of these
+            yield part
+            read += count  # it wants more, so it has read all of them
 
 
 def _results(
@@ -159,6 +171,9 @@ async def _async_results(
             values.reverse()
             while values:
                 yield values.pop()
+    except asyncio.CancelledError:
+        run.cancel_rest(force=True)
+        raise
     finally:
         run.cancel_rest()
 
@@ -172,8 +187,7 @@ def submit_buffer(run: MapRun[Any], buffer: int | None, read: int) -> None:
         read: the number of results that were read.
     """
     if buffer is not None:
-        # Not for each single result: a row of one call costs as much as hundreds.
-        while not run.has_all and buffer - (run.count - read) >= max(1, min(buffer // 4, MAX_CALLS)):
+        while not run.has_all and buffer - (run.count - read) >= max(1, min(buffer // BUFFER_STEPS, MAX_CALLS)):
             run.submit_some(buffer - (run.count - read))
 
 

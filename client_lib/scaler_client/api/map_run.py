@@ -367,12 +367,12 @@ class MapRun(Generic[T]):
         self._is_failing = True
         return [value for begin, count, answer in answers for value in self._values(block, begin, count, answer)]
 
-    def cancel_rest(self) -> None:
-        """Cancel the calls that have not begun."""
+    def cancel_rest(self, force: bool = False) -> None:
+        """Cancel the calls that have not begun. `force`: stop the others too."""
         if self.feed.answered < self.count or not self.has_all:
             self.has_all = True
             try:
-                self._io_thread.cancel_many(self.feed.open_ids)
+                self._io_thread.cancel_many(self.feed.open_ids, force=force)
             except ClientClosedError:
                 pass  # closing the client has cancelled them
 

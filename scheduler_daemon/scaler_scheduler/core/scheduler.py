@@ -675,7 +675,9 @@ class Scheduler:
         nested = self._nested(event.route)
         if nested is not None:
             client, worker = nested
-            suspend_named(event, client, worker, self.tables, self.holdings)
+            begun = suspend_named(event, client, worker, self.tables, self.holdings)
+            for parent, ids in begun.items():
+                self.outbox.add(effects.Started(parent.route, ids))
             if worker is not None:
                 self._add_if_ready(worker)
 

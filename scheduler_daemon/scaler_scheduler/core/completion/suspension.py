@@ -10,7 +10,7 @@ from scaler_scheduler.core.dispatch.holdings import Holdings
 from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import Resumed, Suspended, Tasks
 from scaler_scheduler.core.state.records import Client, Task, Worker
-from scaler_scheduler.core.state.transitions import RESUME, RUNNING, SUSPEND, SUSPENDED
+from scaler_scheduler.core.state.transitions import DISPATCHED, RESUME, RUNNING, SUSPEND, SUSPENDED
 from scaler_scheduler.core.tables import Tables
 
 TaskAttempt = tuple[int, int, int]
@@ -53,8 +53,15 @@ def resume(task: Task, holdings: Holdings, now: float) -> None:
     task.transition(RESUME)
 
 
-def suspend_named(event: Suspended, client: Client, worker: Worker | None, tables: Tables, holdings: Holdings) -> None:
-    """Suspend the named tasks. The client keeps the names, for a worker that joins later."""
+def suspend_named(
+    event: Suspended, client: Client, worker: Worker | None, tables: Tables, holdings: Holdings
+) -> dict[Client, list[int]]:
+    """Suspend the named tasks. The client keeps the names, for a worker that joins later.
+
+    Returns:
+        The tasks that nobody has reported as begun, by their client.
+    """
+    begun: dict[Client, list[int]] = {}
     for name in _names(event):
         client.suspended.add(name)
         if worker is None:
@@ -63,11 +70,15 @@ def suspend_named(event: Suspended, client: Client, worker: Worker | None, table
         task = tables.find_held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
+            is_told = task.gang is None or task is task.gang.lead
+            if task.state == DISPATCHED and is_told and not task.client.is_gone:
+                begun.setdefault(task.client, []).append(task.id)
             suspend(task, holdings)
         elif unclaimed is not None and unclaimed.worker is worker and not unclaimed.is_suspended:
             unclaimed.is_suspended = True
             worker.unclaimed -= 1
             holdings.suspend(worker, name)
+    return begun
 
 
 def resume_named(

@@ -71,7 +71,9 @@ def test_a_chain_on_one_worker(core, depth):
     for level in range(1, depth + 1):
         core.submit(N, [level], depth=level)
         core.suspended(N, parent)
-        assert core.take_dispatched(W) == [child(level)]
+        *told, dispatch = core.take()
+        assert told == ([("started", N, [parent[1]])] if level > 1 else [])
+        assert dispatch[0] == "dispatch" and [row[:3] for row in dispatch[2]] == [child(level)]
         parent = child(level)
     assert core.tables()["dispatched"] == depth + 1
     assert held(core) == 1
@@ -190,14 +192,15 @@ def test_the_start_comes_after_the_suspension(core):
 
 
 def test_a_task_is_suspended_before_its_start_is_reported(core):
-    """It suspends itself quickly."""
+    """It suspends itself quickly. Its client learns that it has begun."""
     joined(core)
     core.client(N, 99, worker=22)
     core.function(N, 1, b"f")
     core.submit(C, [1, 2])
     assert core.take_dispatched(W) == [PARENT]
     core.suspended(N, PARENT)
-    assert core.take_dispatched(W) == [(11, 2, 1)]
+    told, dispatch = core.take()
+    assert told == ("started", C, [1]) and [row[:3] for row in dispatch[2]] == [(11, 2, 1)]
     core.results(W, [PARENT])
     assert core.take() == [resolved(1)]
 

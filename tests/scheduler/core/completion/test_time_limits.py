@@ -145,6 +145,7 @@ def test_the_start_is_reported_after_the_suspension(core):
     core.take()
     core.client(b"nested", 99, worker=22)
     core.suspended(b"nested", ROW)
+    assert core.take() == [("started", C, [1])]
     core.started(W, ROW)
     core.wait(5)
     assert core.take() == [("started", C, [1]), STOP]

@@ -80,6 +80,7 @@ def test_resubmitted_tasks_are_accepted_with_any_credit():
     client = core.scheduler.tables.clients.by_route[C]
     client.submitted_bytes = client.granted_bytes + 100 * quotas.SUBMIT_EXCESS_BYTES
     core.take()
+    core.received(C, 0)
     core.submit(C, [1])
     assert [sent[0] for sent in core.take()] == ["dispatch"]
 

@@ -484,6 +484,7 @@ def test_tasks_queued_behind_an_attached_task_are_balanced(core):
     core.submit(C, [1], 2)
     core.take()
     core.suspended(b"nested", ROW)
+    assert core.take() == [("started", C, [1])]
     core.submit(C, [2, 3], 2)
     assert core.take_dispatched(W) == [(11, 2, 1), (11, 3, 1)]
     core.worker(W, 22, agent=33, running=[ROW, (11, 2, 1)])  # 1 is suspended, 2 runs
