@@ -130,6 +130,19 @@ def test_readers_fail_and_are_cancelled_with_their_inputs(client: Client, tmp_pa
     assert f"task add#{waiting.task_id}, an input of add#{other.task_id}" in str(cancelled.value.__cause__)
 
 
+def test_a_reader_names_its_input_that_was_stopped(client: Client) -> None:
+    waiting = client.submit(wait_for, "/nowhere", 0)
+    readers = [client.submit(add, waiting, 5), client.submit(sum, [waiting])]
+    wait_until(waiting.running, what="the task runs")
+    waiting.cancel(force=True)
+    for reader in readers:
+        with pytest.raises(CancelledError) as cancelled:
+            reader.result(SECONDS)
+        name = f"task wait_for#{waiting.task_id}, an input of {reader._task_name()}#{reader.task_id}, was cancelled"
+        assert str(cancelled.value) == str(cancelled.value.__cause__) == name
+        assert "in wait_for" in str(cancelled.value.__cause__.__cause__), "where it was"
+
+
 def test_what_cannot_be_an_argument(client: Client, combo: SchedulerClusterCombo) -> None:
     future = client.submit(add, 1)
     with Client(combo.address) as second, pytest.raises(ValueError, match="belongs to another client"):

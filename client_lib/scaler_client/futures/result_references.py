@@ -34,6 +34,7 @@ class ReadFuture(Protocol):
     _outcome: int
     _result: Any
     _exception: BaseException | None
+    _cancelled_with: str
 
     def cancelled(self) -> bool: ...
 
@@ -130,7 +131,7 @@ def give_result(future: ReadFuture) -> None:
         else:
             _give_failure(future, stored, future._outcome, answer)
     elif future.cancelled():
-        _give_failure(future, stored, Outcome.CANCELLED, b"")
+        _give_failure(future, stored, Outcome.CANCELLED, future._cancelled_with.encode())
     elif future._exception is not None:
         answer = dump_exception(future._exception, "".join(traceback.format_exception(future._exception)))
         _give_failure(future, stored, Outcome.EXCEPTION, answer)

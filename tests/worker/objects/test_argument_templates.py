@@ -13,7 +13,7 @@ from scaler_client.pickling.references import InputCollector, NodeRef, call_payl
 from scaler_client.pickling.serializer import call_dumper
 from scaler_worker.objects import argument_templates
 from scaler_worker.objects.argument_templates import ArgumentTemplates
-from scaler_worker.objects.cache import Inputs, LoadTimes
+from scaler_worker.objects.cache import Inputs, LoadTimes, SmallValues
 
 INPUTS = ([1], "two", (3,))
 
@@ -28,7 +28,7 @@ def payload_of(*arguments: Any) -> bytes:
 
 def arguments_of(templates: ArgumentTemplates, payload: bytes, *values: Any) -> Any:
     found = tuple(map(pickle.dumps, values))
-    inputs = Inputs(found, found, "", templates, LoadTimes(print))
+    inputs = Inputs(found, found, "", templates, LoadTimes(print), 1, SmallValues())
     with with_inputs(inputs):
         return inputs.arguments(payload)
 
@@ -106,7 +106,7 @@ def test_an_input_that_does_not_unpickle_raises_its_error() -> None:
     templates = ArgumentTemplates()
     payload = payload_of(NodeRef(0), 5)
     broken = (b"garbage",)
-    inputs = Inputs(broken, broken, "", templates, LoadTimes(print))
+    inputs = Inputs(broken, broken, "", templates, LoadTimes(print), 1, SmallValues())
     for _ in range(2):
         with with_inputs(inputs), pytest.raises(pickle.UnpicklingError):
             inputs.arguments(payload)

@@ -174,6 +174,17 @@ def test_a_shared_value_is_loaded_once_for_all_tasks(store: Store) -> None:
     assert own is not second(0, True) and LOADED == ["a", "b", "a"], "a task that does not share gets its own"
 
 
+def test_a_small_shared_value_inside_its_rows_is_loaded_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    pickled = pickle.dumps(["value"])
+    one, other, own = (store.cache.inputs(CLIENT, [pickled]) for _ in range(3))
+    shared = one(0, True)
+    assert shared == ["value"] and other(0, True) is shared and own(0) is not shared
+    assert store.cache.inputs(CLIENT + 1, [pickled])(0, True) is not shared, "another program has its own"
+    monkeypatch.setattr(cache, "MOST_SMALL_VALUES", 2)
+    store.cache.inputs(CLIENT, [pickle.dumps("further")])(0, True)
+    assert store.cache.inputs(CLIENT, [pickled])(0, True) is not shared
+
+
 def test_a_shared_value_of_a_file_is_loaded_once(store: Store) -> None:
     values = store.expect(7)
     store.write(7, Loud("a"))

@@ -33,6 +33,9 @@ FIRST_PAUSE_SECONDS = 0.0005
 MAX_PAUSE_SECONDS = 0.05
 """The pause between two checks for a file. Each pause is 1.5 times the previous one."""
 
+MOST_SMALL_VALUES = 256
+"""The most shared values that came inside rows. Each has at most 16 KiB. If there are more, all are loaded again."""
+
 WARNED_LOAD_NS = 1_000_000_000
 WARNED_LOAD_PART = 0.2
 """A worker warns if loading one input has taken this long in all, and this part of the time since its first load."""
@@ -58,6 +61,7 @@ class ObjectCache:
         self._load_times = LoadTimes(warn)
         self._storage = HostStorage(directory)
         self._templates = ArgumentTemplates()
+        self._small = SmallValues()
         self.may_have_mapped = False
         """Whether an input was read since the last `release_mapped`."""
 
@@ -80,7 +84,29 @@ class ObjectCache:
             self.may_have_mapped = True
             find = self._table.find
             found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
-        return Inputs(found, inputs, self._storage, self._templates, self._load_times)
+        return Inputs(found, inputs, self._storage, self._templates, self._load_times, client, self._small)
+
+
+class SmallValues:
+    """Values that tasks share, and whose bytes come inside the rows that read them."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[int, bytes], Any] = {}
+        """By client and pickle."""
+
+    def load(self, client: int, pickled: Payload) -> Any:
+        """Return the value of a pickle: the same object each time, unless many other values were read since.
+
+        Raises:
+            Exception: the unpickling failed.
+        """
+        key = client, bytes(pickled)
+        if key not in self._values:
+            if len(self._values) >= MOST_SMALL_VALUES:
+                self._values.clear()
+            self._values[key] = value = pickle.loads(key[1])
+            make_read_only(value)
+        return self._values[key]
 
 
 class LoadTimes:
@@ -122,7 +148,11 @@ class Inputs:
         storage: HostStorage,
         templates: ArgumentTemplates,
         load_times: LoadTimes,
+        client: int,
+        small: SmallValues,
     ) -> None:
+        self._client = client
+        self._small = small
         self._found = found
         self._inputs = inputs
         self._storage = storage
@@ -153,7 +183,7 @@ class Inputs:
 
     def _values(self, are_shared: bool) -> list[Any]:
         """Return the values of all inputs."""
-        if self._found is self._inputs:
+        if self._found is self._inputs and not are_shared:
             values = list(map(pickle.loads, self._inputs))  # type: ignore[arg-type]  # all are bytes
             if "numpy" in modules:
                 make_read_only(values)
@@ -181,6 +211,8 @@ class Inputs:
                 value = self._load(known, position, is_shared)
         elif known is None:
             raise self._lost(position, "the scheduler has not sent it to this worker")
+        elif is_shared:
+            value = self._small.load(self._client, known)  # type: ignore[arg-type]
         else:
             value = pickle.loads(known)  # type: ignore[arg-type]
             if "numpy" in modules:
