@@ -579,6 +579,7 @@ class Contract:
             elif isinstance(effect, effects.Error):
                 self._trace.note("scheduler refuses a message of", effect.route.decode(), effect.text)
                 self._trace.count("errors told to peers")
+                self._rejected(effect)
         for name in own_files:
             self._objects.freed_at(name, name[0], was_sent=False)
         self._seen_answers = {batch: len(batch.ids) for batch in later}
@@ -774,6 +775,14 @@ class Contract:
             attempt > numbers.get(name[1], 0), "dispatched under the number of an earlier attempt", name, attempt
         )
         numbers[name[1]] = attempt
+
+    def _rejected(self, effect: effects.Error) -> None:
+        """Note tasks that were not accepted."""
+        client = self._clients.get(effect.route)
+        for name in [(client.incarnation, each) for each in effect.tasks] if client is not None else ():
+            if not _knows(client, name[1]):
+                self._open.pop(name, None)
+                self._cancelled.discard(name)
 
     def _cancel_refused(self, effect: effects.CancelRefused) -> None:
         client = self._clients.get(effect.route)
