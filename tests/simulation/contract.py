@@ -545,6 +545,8 @@ class Contract:
                 self._dispatched(effect)
             elif isinstance(effect, effects.Resolved):
                 self._resolved(effect, self._seen_answers.get(effect, 0))
+                if effect not in later:
+                    self._count_sent(effect)
             elif isinstance(effect, effects.Function):
                 self._expect_peer(effect.route, self._workers, "a function goes to no worker")
                 self._functions.setdefault(effect.route, set()).add(effect.number)
@@ -857,8 +859,6 @@ class Contract:
         self._expect(client is not None, "answers go to no client", effect.route)
         assert client is not None
         self._names[effect.route] = client.incarnation
-        if effect.deadline <= self._trace.now:  # a batch that waits for longer has no bytes
-            self._count_sent(effect)
         for task_id, outcome in zip(effect.ids[seen:], effect.outcomes[seen:]):
             name = client.incarnation, task_id
             self._expect(name in self._open, "answered, and no client waits for it", name, outcome)
