@@ -15,6 +15,7 @@ import io
 import pickle
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -39,6 +40,9 @@ MAX_DEPTH = 50
 
 MAX_TEXT = 2000
 """The most characters of an exception's text that a stand-in has."""
+
+_SHOWN_FIELDS = "strerror", "filename", "filename2"
+"""Fields of an OSError that it shows in place of its `args`."""
 
 _ATOMS = frozenset({int, float, str, bytes, bool, type(None)})
 
@@ -94,10 +98,43 @@ def load(data: bytes, bases: Sequence[tuple[str, str]], text: str) -> BaseExcept
         kind = _found(module, name)
         if kind is not None:
             said = f"{text} (this stands for an exception of class {what}: {reason})"
-            error = make(kind, (said, (RuntimeError(text),)) if name.endswith("ExceptionGroup") else ())
-            set_state(error, ((said,), {}, {}, NO_LINKS))
-            return error
+            return _stand_in(kind, _loaded_as(kind, bases[0], data), text, said)
     raise pickle.UnpicklingError(f"an exception of class {what} can't be loaded: {reason}")
+
+
+class _SubstituteUnpickler(pickle.Unpickler):
+    """Takes another class for one that cannot be loaded here."""
+
+    def __init__(self, data: bytes, missing: tuple[str, str], kind: type) -> None:
+        super().__init__(io.BytesIO(data))
+        self._missing = missing
+        self._kind = kind
+
+    def find_class(self, module: str, name: str) -> Any:
+        return self._kind if (module, name) == self._missing else super().find_class(module, name)
+
+
+def _loaded_as(kind: type[BaseException], missing: tuple[str, str], data: bytes) -> BaseException | None:
+    """Return an exception of this class with the state of one whose class is missing; None: that is impossible."""
+    try:
+        error = _SubstituteUnpickler(data, (missing[0], missing[1]), kind).load()
+    except Exception:
+        return None
+    return error if isinstance(error, kind) else None
+
+
+def _stand_in(kind: type[BaseException], loaded: BaseException | None, text: str, said: str) -> BaseException:
+    """Return an exception of this class with this text, and what `loaded` has beside its text."""
+    error = make(kind, ()) if loaded is None else loaded
+    if "exceptions" in dir(kind):  # a group, whose text can't be changed
+        members = getattr(loaded, "exceptions", ()) or (RuntimeError(text),)
+        error = make(kind, (said, members))
+        error.__dict__.update({} if loaded is None else loaded.__dict__)
+    for name in _SHOWN_FIELDS:
+        with suppress(AttributeError, TypeError):
+            delattr(error, name)
+    set_state(error, ((said,), {"msg": said}, {}, NO_LINKS))
+    return error
 
 
 def _nested_bytes(error: BaseException) -> bytes:

@@ -265,6 +265,45 @@ def test_a_class_that_can_not_be_loaded_has_a_stand_in() -> None:
     assert "this stands for an exception of class gone_module.Gone: ModuleNotFoundError" in str(found)
 
 
+def sent_without(code: str, make: str) -> BaseException:
+    """Return what arrives of an exception of a module that the receiver does not have."""
+    module = types.ModuleType("gone_module")
+    exec(code, module.__dict__)
+    sys.modules["gone_module"] = module
+    try:
+        error = eval(make, module.__dict__)
+        error.__notes__ = ["user note"]
+        data = serializer.dump_exception(error, "traceback")
+    finally:
+        del sys.modules["gone_module"]
+    found: BaseException = pickle.loads(data)[0]
+    assert "this stands for an exception of class gone_module.Gone: ModuleNotFoundError" in str(found)
+    return found
+
+
+def test_a_stand_in_keeps_what_can_be_loaded() -> None:
+    code = "class Gone(FileNotFoundError): pass\nerror = Gone(2, 'gone', '/data/a')\nerror.job = 17"
+    found = sent_without(code, "error")
+    assert type(found) is FileNotFoundError and found.errno == 2
+    assert found.__dict__["job"] == 17 and "user note" in found.__dict__["__notes__"]
+    found = sent_without("class Gone(SystemExit): pass", "Gone(3)")
+    assert type(found) is SystemExit and found.code == 3
+    for base in ("SyntaxError", "ImportError", "KeyError", "Exception"):
+        assert type(sent_without(f"class Gone({base}): pass", "Gone('text')")).__name__ == base
+    other = "class Other: pass\nclass Gone(ValueError):\n  def __init__(self): self.other = Other()"
+    assert type(sent_without(other, "Gone()")) is ValueError, "an attribute that can't be loaded"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no groups")
+def test_a_stand_in_of_a_group_keeps_its_members() -> None:
+    code = "class Gone(ExceptionGroup): pass\nclass Member(LookupError): pass"
+    found = sent_without(code, "Gone('g', [ConnectionError('lost'), Gone('inner', [ValueError('v'), Member('m')])])")
+    assert type(found).__name__ == "ExceptionGroup"
+    lost, inner = found.exceptions  # type: ignore[attr-defined]
+    assert type(lost) is ConnectionError and str(lost) == "lost"
+    assert list(map(type, inner.exceptions)) == [ValueError, LookupError]
+
+
 def test_a_class_that_can_not_be_pickled_has_a_stand_in() -> None:
     class Local(LookupError):
         lock = threading.Lock()
