@@ -371,8 +371,9 @@ class AsyncClient:
         """Call `fn(*arguments)` lazily for each tuple of arguments: calls whose results you do not read may not run.
 
         The iterable is read while you read the results. So the needed memory does not grow with the number of calls. If
-        you drop the iterator, calls that have not begun are cancelled. If the reading coroutine is cancelled while it waits
-        for a result, running calls are stopped too. To run all calls, use `map`.
+        you drop the iterator, calls that have not begun are cancelled. To run all calls, use `map`.
+
+        If the coroutine that waits for a result is cancelled, running calls are stopped too.
 
         Args:
             fn: the function.

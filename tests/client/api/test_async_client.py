@@ -160,10 +160,19 @@ def test_options_of_a_view_apply(running: RunningScheduler) -> None:
 # -------------------------------------------------------------------------------------------------------- cancelling
 
 
-def test_cancelling_the_awaiting_coroutine_stops_the_task(running: RunningScheduler) -> None:
+@pytest.mark.parametrize("way", ["submit", "map", "get", "imap"])
+def test_cancelling_the_awaiting_coroutine_stops_the_task(running: RunningScheduler, way: str) -> None:
     async def body(client: AsyncClient) -> None:
         async def waits() -> None:
-            await client.submit(wait_at_gate, "never")
+            if way == "submit":
+                await client.submit(wait_at_gate, "never")
+            elif way == "map":
+                await client.map(wait_at_gate, [("never",)])
+            elif way == "get":
+                await client.get({"node": (wait_at_gate, "never")}, ["node"])
+            else:
+                async for _ in client.imap(wait_at_gate, [("never",)]):
+                    pass
 
         task = asyncio.create_task(waits())
         await wait_until_async(lambda: gates.passed)
