@@ -146,8 +146,21 @@ def __getattr__(name: str) -> object:
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+    try:
+        value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+    except AttributeError as error:  # `from scaler_client import Client` would hide it
+        raise ImportError(f"{__name__} cannot load {name}: {_cause(error)}") from error
     return value
+
+
+def _cause(error: AttributeError) -> str:
+    """Say which file has no such attribute. A `json.py` beside a program replaces Python's, for example."""
+    owner = getattr(error, "obj", None)  # PyPy 3.9 does not say it
+    file = getattr(owner, "__file__", None)
+    if not isinstance(file, str):
+        return str(error)
+    module = getattr(owner, "__name__", "")
+    return f"{file} has no {error.name!r}; if it replaces Python's module {module} by mistake, rename it"
 
 
 def __dir__() -> list[str]:

@@ -117,6 +117,36 @@ def test_folders_with_odd_names_late_folders_and_modules_of_others(tmp_path: Pat
     assert run.stdout == "near late.part resource six\nlate.part\n", run.stderr
 
 
+FOLDER = """
+import os
+
+from scaler_client import LocalCluster, Client
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, scheduler_python={python!r}) as cluster, Client(cluster) as client:
+        print(client.submit(os.getcwd).result(60))
+"""
+
+
+def test_the_current_folder_replaces_no_module_of_python(tmp_path: Path) -> None:
+    """Programs do not search it, and neither do the processes that they start."""
+    program, current = tmp_path / "program.py", tmp_path / "current"
+    program.write_text(FOLDER.format(python=SCHEDULER_PYTHON))
+    current.mkdir()
+    for name in ("types", "enum", "runpy", "json", "socket", "zmq", "scaler_worker"):
+        (current / f"{name}.py").write_text("raise RuntimeError('imported')")
+    run = run_program(str(program), cwd=current)
+    assert run.stdout == f"{current}\n", run.stderr
+
+
+def test_a_module_beside_the_program_that_replaces_one_of_python_is_named(tmp_path: Path) -> None:
+    (tmp_path / "json.py").touch()
+    (tmp_path / "program.py").write_text("from scaler_client import Client")
+    run = run_program(str(tmp_path / "program.py"), cwd=tmp_path)
+    said = f"{tmp_path}/json.py has no 'loads'; if it replaces Python's module json by mistake, rename it"
+    assert run.stderr.splitlines()[-1] == f"ImportError: scaler_client cannot load Client: {said}"
+
+
 LATE = """
 import sys
 import zipfile

@@ -20,6 +20,7 @@ from ..commands.addresses import Address, parse_bind_address
 from ..commands.key_files import KEYS_VARIABLE, absolute
 from ..commands.logs import LEVELS
 from ..commands.machine import open_standard_descriptors
+from ..commands.module_command import module_command
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io.process_exit import interrupts_deferred
 from ..monitor.monitor_address import find_monitor_address
@@ -122,7 +123,7 @@ class LocalCluster:
         if checked_bool("ui", ui):
             check_ui_libraries()
         schedulers = installed_schedulers(scheduler_python)
-        workers = [sys.executable, "-m", "scaler_worker"]
+        workers = module_command(sys.executable, "scaler_worker")
         options = choose_monitor_port(command_options(options))
         if options:
             commands = check_options(
@@ -268,7 +269,7 @@ class LocalCluster:
         try:
             os.write(writable, text.encode())  # it fits into the pipe: arguments are bounded
             os.close(writable)
-            command = [sys.executable, "-m", "scaler_worker.autoscaler", str(self._address)]
+            command = [*module_command(sys.executable, "scaler_worker.autoscaler"), str(self._address)]
             command += ["--monitor-address", str(monitor), "--config", f"/dev/fd/{readable}", *common]
             self._start(command, module_folders.variables(), pass_fds=(readable,))
             self._autoscaler = self._processes[-1]
@@ -277,7 +278,8 @@ class LocalCluster:
 
     def _start_ui(self, monitor: Address, options: list[str]) -> None:
         keys = ["--keys", self._keys] if self._keys and monitor.transport == "tcp" else []
-        command = [sys.executable, "-m", "scaler_client.ui", str(monitor), "--port", "0", *keys, *options]
+        command = module_command(sys.executable, "scaler_client.ui")
+        command += [str(monitor), "--port", "0", *keys, *options]
         # In the environment, because other users can read arguments in the list of processes.
         self._page_token = secrets.token_urlsafe(24)
         self._start(command, {"SCALER_UI_TOKEN": self._page_token}, subprocess.PIPE)

@@ -11,7 +11,10 @@ import sys
 from collections.abc import Iterator
 
 from ..commands.install_hints import install_hint, packages_hint
+from ..commands.module_command import module_command
 
+SCHEDULER = "scaler_scheduler"
+"""The package of the scheduler, and its command."""
 SCHEDULER_PYTHON_VARIABLE = "SCALER_SCHEDULER_PYTHON"
 UI_LIBRARIES = ("aiohttp", "prometheus_client")
 
@@ -39,19 +42,19 @@ def installed_schedulers(python: str | None) -> Iterator[list[str]]:
 def _scheduler_commands(python: str | None) -> Iterator[list[str]]:
     """Yield commands that can start the scheduler, the preferred one first. Each is searched for when it is needed."""
     if python:
-        yield [python, "-m", "scaler_scheduler"]
+        yield module_command(python, SCHEDULER)
         return
     named = os.environ.get(SCHEDULER_PYTHON_VARIABLE)
     if named:
-        yield [named, "-m", "scaler_scheduler"]
+        yield module_command(named, SCHEDULER)
     pypy = _find_pypy()
     if pypy:
-        yield [pypy, "-m", "scaler_scheduler"]
-    found = shutil.which("scaler_scheduler")
+        yield module_command(pypy, SCHEDULER)
+    found = shutil.which(SCHEDULER)
     if found:
         yield [found]
-    if importlib.util.find_spec("scaler_scheduler") is not None:
-        yield [sys.executable, "-m", "scaler_scheduler"]
+    if importlib.util.find_spec(SCHEDULER) is not None:
+        yield module_command(sys.executable, SCHEDULER)
 
 
 def _find_pypy() -> str | None:
@@ -59,7 +62,7 @@ def _find_pypy() -> str | None:
     beside = os.path.join(sys.prefix.rstrip(os.sep) + "-pypy", "bin", "python")
     for python in (beside, shutil.which("pypy3")):
         if python is not None and os.path.exists(python):
-            ask = [python, "-c", "import scaler_scheduler"]
+            ask = [python, "-c", f"import {SCHEDULER}"]
             asked = subprocess.run(ask, stdin=subprocess.DEVNULL, capture_output=True)
             if asked.returncode == 0:
                 return python

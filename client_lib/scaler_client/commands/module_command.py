@@ -1,0 +1,1 @@
+../../../scheduler_daemon/scaler_scheduler/commands/module_command.py
