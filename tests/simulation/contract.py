@@ -110,6 +110,8 @@ class Contract:
         self._names: dict[bytes, int] = {}
         """Incarnations of the clients that are or were here, by route."""
         self._agent_routes: set[bytes] = set()
+        self._agent_names: dict[bytes, int] = {}
+        """Incarnations of the agents that are or were here, by route."""
         self._resources: dict[int, events.HostResources] = {}
         """What hosts have, by the incarnation of the agent."""
         self._worker_names: dict[bytes, int] = {}
@@ -420,6 +422,7 @@ class Contract:
     def _hello(self, event: events.Hello) -> None:
         if event.role == events.AGENT:
             self._agent_routes.add(event.route)
+            self._agent_names[event.route] = event.incarnation
             self._resources[event.incarnation] = event.resources
             self._objects.named_at(event.incarnation, {(client, file) for client, file, _ in event.running})
         elif event.role == events.CLIENT:
@@ -921,6 +924,11 @@ class Contract:
         if left:
             self._lost |= left
             self._agent_routes -= left
+            here = {agent.incarnation for agent in self._agents.values()}
+            lost_hosts = {self._agent_names.pop(route) for route in left} - here
+            for name in [name for name, (_, agent) in self._early_files.items() if agent in lost_hosts]:
+                del self._early_files[name]
+                self._early.pop(name, None)
         gone = [route for route in self._names if route not in self._clients]
         if gone:
             self._lost.update(gone)

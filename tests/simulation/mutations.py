@@ -302,7 +302,7 @@ MUTATIONS = (
     ),
     Mutation(
         "do not free the slot of a suspended task",
-        scheduler.Scheduler, "_suspended", "suspend_named(event, client, worker, self.tables, self.holdings)", "pass",
+        scheduler.Scheduler, "_suspended", "suspend_named(event, client, worker, self.tables, self.holdings)", "{}",
     ),
     Mutation(
         "lose credit on cancel",
@@ -713,7 +713,7 @@ MUTATIONS = (
     ),
     Mutation(
         "keep the files of a host that their client does not need",
-        takeover.Takeover, "claim", "self._remove(client.incarnation, files)", "pass",
+        takeover.Takeover, "check", "self._host_results.discard_unless_needed(agent, (client, file))", "pass",
     ),
     Mutation(
         "keep the file of a late result",

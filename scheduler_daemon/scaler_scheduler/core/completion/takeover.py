@@ -1,7 +1,8 @@
 """Kept results from before a restart of the scheduler: hosts name their files, clients name the results that they need.
 
 Either may come first. If both have named a result, it is a value of this scheduler, and its task does not run again. If
-no host names a result in time, the result is lost. If a client does not name a file, the file is removed.
+no host names a result in time, the result is lost. A file that no client names waits until the client timeout is over:
+its client may come later, or its task has ended without an answer, and counts when its worker comes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ HOST_SECONDS = 5.0
 
 
 class _Offer:
-    """The files of one client that hosts have named before the client came."""
+    """The files of one client that hosts have named, and that are no values yet."""
 
     __slots__ = ("deadline", "files")
 
@@ -80,7 +81,7 @@ class Takeover:
         now = self._tables.clock.now
         offer = self._offers.get(incarnation)
         if offer is None:
-            if not is_new or now >= self._offers_until or (client is not None and not client.is_claiming):
+            if not is_new or now >= self._offers_until or (client is not None and not client.is_returning):
                 return False
             offer = self._offers[incarnation] = _Offer(now + self._limits.client_timeout_seconds)
         hosts = offer.files.setdefault(file, [])
@@ -89,9 +90,8 @@ class Takeover:
         return True
 
     def claim(self, client: Client, event: events.HeldResults, now: float) -> None:
-        """Take over the results that a client needs, and remove its other files from hosts."""
-        client.is_claiming = False
-        offer = self._offers.pop(client.incarnation, None)
+        """Take over the results that a client needs."""
+        offer = self._offers.get(client.incarnation)
         files = {} if offer is None else offer.files
         for file, size in zip(event.ids, event.sizes):
             task_id = value_id(file)
@@ -111,19 +111,15 @@ class Takeover:
                 self._host_results.adopt(stored, list(dict.fromkeys(hosts)))
             else:
                 self._claimed[stored] = now + HOST_SECONDS
-        self._remove(client.incarnation, files)
 
     def check(self, now: float) -> None:
-        """Give up the results whose hosts have not come, and remove the files whose clients have not come."""
+        """Give up the results whose hosts have not come, and remove the files that nobody needs."""
         late = [stored for stored, until in self._claimed.items() if now >= until]
         for stored in late:
             del self._claimed[stored]
         lost = [each for each in late if each.is_claimed and self._tables.objects.find(each.client, each.id) is each]
         self._host_results.lose_objects(lost)
         for client in [client for client, offer in self._offers.items() if now >= offer.deadline]:
-            self._remove(client, self._offers.pop(client).files)
-
-    def _remove(self, client: int, files: dict[int, list[Agent]]) -> None:
-        for file, hosts in files.items():
-            for agent in hosts:
-                self._host_results.discard_unless_needed(agent, (client, file))
+            for file, hosts in self._offers.pop(client).files.items():
+                for agent in hosts:
+                    self._host_results.discard_unless_needed(agent, (client, file))

@@ -75,7 +75,7 @@ class Welcomes:
                 user=event.user,
                 host=event.host,
             )
-            client.is_claiming = event.scheduler not in (0, self._incarnation)
+            client.is_returning = event.scheduler not in (0, self._incarnation)
             clients.add(client)
             self._restart_hold.hold(client, event.scheduler, now)
         else:

@@ -494,11 +494,11 @@ class Client:
         "granted_bytes",
         "object_bytes",
         "highest_id",
-        "is_claiming",
         "hosts_told_at",
         "incarnation",
         "host",
         "is_gone",
+        "is_returning",
         "lanes",
         "name",
         "newest_attempt",
@@ -572,8 +572,8 @@ class Client:
         self.further_calls = 0
         """Calls of its open tasks, beyond one a task. Only rows that stand for several calls have such."""
         self.highest_id = -1
-        self.is_claiming = False
-        """Whether it is going to name the kept results that it refers to: another scheduler has welcomed it before."""
+        self.is_returning = False
+        """Whether another scheduler has welcomed it before. Hosts may have results of tasks of that time."""
         self.newest_attempt = 0
         """The highest attempt number of any of its tasks, from this scheduler or from a worker's hello."""
         self.stale_attempt = 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 
-from tests.scheduler.core.data.test_graphs import LOST, NAME, NO, A, C, W, forget, only, run, submit
+import pytest
+from tests.scheduler.core.data.test_graphs import KEEP, LOST, NAME, NO, A, C, W, forget, only, run, submit
 from tests.scheduler.core.data.test_host_results import AGENT, OTHER, SIZE, B, U
 
-from scaler_scheduler.core import events
+from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.takeover import HOST_SECONDS
 from scaler_scheduler.core.ids import file_id
 from scaler_scheduler.core.peers.restart_hold import HOLD_SECONDS
@@ -31,6 +32,16 @@ def client_comes(core, *files):
     core.client(C, NAME, scheduler=BEFORE)
     core.feed(events.HeldResults(C, array("q", files), [SIZE] * len(files)))
     core.function(C, 1, b"f")
+
+
+def wait_for_client_timeout(core):
+    """The peers send heartbeats meanwhile."""
+    for _ in range(int(core.scheduler.limits.client_timeout_seconds) + 2):
+        core.wait(1)
+        tables = core.scheduler.tables
+        for route in (A, C, W):
+            if any(route in table.by_route for table in (tables.agents, tables.clients, tables.workers)):
+                core.feed(events.Heartbeat(route, 1, [21] if route == A else []))
 
 
 def reader_comes(core):
@@ -78,7 +89,9 @@ def test_a_result_is_lost_if_its_host_does_not_come(core):
     assert lost == ("forget objects", C, ONE)
     assert answer[:2] == ("resolved", C) and [row[:2] for row in answer[2]] == [(2, LOST)]
     agent_comes(core)
-    assert core.take() == [("welcome", A), ("forget objects", A, ONE)], "its client may make it again by now"
+    assert core.take() == [("welcome", A)]
+    wait_for_client_timeout(core)
+    assert [each for each in core.take() if each[0] != "echo"] == [("forget objects", A, ONE)]
 
 
 def test_several_hosts_have_it(core):
@@ -96,17 +109,34 @@ def test_files_that_the_client_does_not_need_are_removed(core):
     agent_comes(core, FILE, file_id(1, 2), file_id(7, 1))
     core.take()
     client_comes(core, FILE)
-    assert core.take() == [("forget objects", A, [(NAME, 1), (NAME, 7)])]
+    assert core.take() == []
+    wait_for_client_timeout(core)
+    assert [each for each in core.take() if each[0] != "echo"] == [("forget objects", A, [(NAME, 1), (NAME, 7)])]
     assert list(core.scheduler.tables.clients.find(NAME).objects) == [1]
     assert core.scheduler.tables.clients.find(NAME).objects[1].file_id == FILE
+
+
+@pytest.mark.parametrize("order", ["agent first", "client first", "worker first"])
+def test_the_file_of_a_result_that_ended_without_an_answer_stays(core, order):
+    """Its client does not name it, because it does not know that the task has ended."""
+    for peer in {"agent first": "acw", "client first": "caw", "worker first": "wca"}[order]:
+        if peer == "a":
+            agent_comes(core)
+        elif peer == "c":
+            client_comes(core)
+            submit(core, [(1, [], KEEP)])
+        else:
+            core.worker(W, 21, agent=AGENT, running=[(NAME, 1, 3)], finished=1)
+    core.results(W, [(NAME, 1, 3)], outcome=effects.OUTCOME_STORED, body=SIZE.to_bytes(8, "little"))
+    wait_for_client_timeout(core)
+    sent = [each for each in core.take() if each[0] not in ("echo", "welcome")]
+    assert [(kind, rows[0][:2]) for kind, _, rows in sent] == [("resolved", (1, effects.OUTCOME_KEPT))]
 
 
 def test_the_files_of_a_client_that_does_not_come_are_removed(core):
     agent_comes(core)
     core.take()
-    for _ in range(int(core.scheduler.limits.client_timeout_seconds) + 2):
-        core.wait(1)
-        core.feed(events.Heartbeat(A, 1, []))
+    wait_for_client_timeout(core)
     assert [each for each in core.take() if each[0] != "echo"] == [("forget objects", A, ONE)]
     core.worker(U, 23, agent=OTHER)
     agent_comes(core, route=B, incarnation=OTHER)
