@@ -1,7 +1,8 @@
 """python -m tests.chaos.restarts --rounds 100: the scheduler restarts under load, in order and by kill in turn.
 
-In each round tasks run, wait and end while no scheduler is there, and the client submits more meanwhile. Every task
-must run once: tasks note each run in a file. Exit status 0 if all did, and every future had its value; 1 otherwise.
+In each round tasks run, wait and end while no scheduler is there, and the client submits more meanwhile. Some keep
+their results on the host, which are read at the end. Every task must run once: tasks note each run in a file. Exit
+status 0 if all did, and every future had its value; 1 otherwise.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ LONG = 40
 LONG_SECONDS = 0.6
 SHORT = 600
 """Tasks that take no time, so that answers are always on their way."""
+KEPT = 60
+"""Tasks of up to LONG_SECONDS whose results stay on the host."""
+KEPT_BYTES = 100_000
 GAP = 120
 """Tasks that are submitted in the gap. Their options differ, so that each is a message of its own."""
 SECONDS = 60
@@ -42,6 +46,11 @@ def work(log: str, key: str, seconds: float) -> str:
     time.sleep(seconds)
     note(log, "ended", key)
     return key
+
+
+def keep(log: str, key: str, seconds: float) -> bytes:
+    """Note the run, and return a large value after these seconds."""
+    return work(log, key, seconds).encode().ljust(KEPT_BYTES)
 
 
 def restart_once(client: Client, daemon: Restarts, log: str, chance: random.Random, *, by_kill: bool) -> Counter[str]:
@@ -61,9 +70,14 @@ def restart_once(client: Client, daemon: Restarts, log: str, chance: random.Rand
 
     for number in range(LONG):
         submit(f"long{number}", chance.uniform(0.0, LONG_SECONDS))
+    keeping = client.options(keep=True)
+    kept = {
+        f"kept{number}": keeping.submit(keep, log, f"kept{number}", chance.uniform(0.0, LONG_SECONDS))
+        for number in range(KEPT)
+    }
     for number in range(SHORT):
         submit(f"short{number}", 0.0)
-    began = chance.randint(1, LONG + SHORT // 2)
+    began = chance.randint(1, LONG + KEPT + SHORT // 2)
     wait_until(lambda: _count(log, "began") >= began, what="tasks run")
     (daemon.kill if by_kill else daemon.stop)()
     ended = _count(log, "ended")
@@ -73,6 +87,8 @@ def restart_once(client: Client, daemon: Restarts, log: str, chance: random.Rand
     daemon.start(daemon.now.address)
     for key, future in futures.items():
         assert future.result(SECONDS) == key
+    for key, future_of_bytes in kept.items():
+        assert future_of_bytes.result(SECONDS) == key.encode().ljust(KEPT_BYTES)
     return Counter(each.task for each in notes(log) if each.event == "began")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
-from tests.chaos.restarts import GAP, LONG, SHORT, restart_once
+from tests.chaos.restarts import GAP, KEPT, LONG, SHORT, restart_once
 from tests.integration.commands import cluster, monitor, scheduler
 from tests.integration.executions import note, notes
 from tests.integration.restarts import OFTEN, restarts
@@ -115,7 +115,7 @@ def test_each_task_runs_once_over_a_restart_under_load(tmp_path: Path, by_kill: 
             log = str(tmp_path / "log")
             counts = restart_once(client, daemon, log, random.Random(by_kill), by_kill=by_kill)
     assert {task: count for task, count in counts.items() if count > 1} == {}
-    assert len(counts) == LONG + SHORT + GAP
+    assert len(counts) == LONG + KEPT + SHORT + GAP
 
 
 def random_bytes(log: str, size: int) -> bytes:
