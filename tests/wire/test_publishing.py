@@ -65,7 +65,14 @@ class Scene:
         self.core.take()
         self.monitor = FakeMonitor()
         of = snapshots.SnapshotWriter(self.core.scheduler, Identity(5, "1.0.0"), "tcp://127.0.0.1:1", 90.0)
-        self.publisher = Publisher(self.monitor, of, self.core.now)  # type: ignore[arg-type]
+        self.processor_seconds = 0.0
+        """This thread's processor time. The tests move it, so that no slow machine changes what they see."""
+        self.publisher = Publisher(
+            self.monitor,  # type: ignore[arg-type]
+            of,
+            self.core.now,
+            thread_time=lambda: self.processor_seconds,
+        )
         self.next_id = 0
 
     def submit(self, count: int) -> None:
@@ -162,6 +169,26 @@ def test_lost_rows_are_visible_by_their_numbers(scene: Scene) -> None:
         reader.feed(frame, 0)
     rows = sum(len(history.ids) for history in reader.drain_history())
     assert 0 < reader.missed_history == scene.next_id - rows
+
+
+def test_a_busy_loop_sends_history_less_often(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = 0.001
+
+    def send(topic: bytes, frame: bytes) -> None:
+        scene.processor_seconds += cost
+        scene.monitor.sent.append(topic + frame)
+
+    monkeypatch.setattr(scene.monitor, "publish", send)
+    scene.monitor.subscribe(HISTORY_TOPIC)
+    scene.turns(1)
+    sent = {False: 0, True: 0}
+    for is_busy in (False, True):
+        for _ in range(200):
+            scene.note(HISTORY_ROWS)
+            scene.processor_seconds += 0.01 if is_busy else 0
+            sent[is_busy] += len(scene.turns(0.01))
+    assert 70 <= sent[False] <= 100, "a message after each short pause"
+    assert 4 <= sent[True] <= 2 / (publisher.BUSY_PAUSE_FACTOR * cost) + 1
 
 
 def test_two_subscribers_at_different_times(scene: Scene) -> None:

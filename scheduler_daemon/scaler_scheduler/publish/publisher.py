@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from struct import Struct
 
 from ..core.tables import HISTORY_ROWS as KEPT_ROWS
@@ -57,11 +58,21 @@ _TASK = Struct("<8sQQ")
 
 
 class Publisher:
-    """Publishes at the right times. `next` is the time of its next work, in seconds of the monotonic clock."""
+    """Publishes at the right times. `next` is the time of its next work, in seconds of the monotonic clock.
 
-    def __init__(self, monitor: MonitorSocket, writer: SnapshotWriter, now: float) -> None:
+    `thread_time` gives the processor time of this thread in seconds.
+    """
+
+    def __init__(
+        self,
+        monitor: MonitorSocket,
+        writer: SnapshotWriter,
+        now: float,
+        thread_time: Callable[[], float] = time.thread_time,
+    ) -> None:
         self._monitor = monitor
         self._writer = writer
+        self._thread_time = thread_time
         self.next = self._next_check = self._next_snapshot = now
         self._next_row = 0
         """The number of the first row of history that is not published yet."""
@@ -69,7 +80,7 @@ class Publisher:
         """Rows with lower numbers are sent now, one message at a time."""
         self._is_replay_wanted = False
         self._next_replay = self._next_history = self._sent_at = now
-        self._sent_thread_time = time.thread_time()
+        self._sent_thread_time = thread_time()
         """The time of the last message of history, in this thread's processor time."""
         self._story_requests: deque[bytes] = deque()
 
@@ -80,7 +91,7 @@ class Publisher:
 
     def run_due(self, now: float) -> None:
         """Do the work that is due."""
-        began = time.thread_time()
+        began = self._thread_time()
         is_due = now >= self._next_snapshot
         if is_due or now >= self._next_check or self._monitor.has_more:
             self._next_check = now + CHECK_SECONDS
@@ -94,7 +105,7 @@ class Publisher:
         self.next = min(self._next_check, self._next_snapshot)
         if self.has_urgent_work:
             self.next = min(self.next, now + PAUSE_SECONDS)
-        self._writer.monitor_seconds += time.thread_time() - began
+        self._writer.monitor_seconds += self._thread_time() - began
 
     def _serve_subscribers(self, is_due: bool, now: float) -> None:
         """Read subscriptions, publish what is due, and decide which rows of history go out next."""
@@ -141,9 +152,9 @@ class Publisher:
 
     def _send_history_within_share(self, now: float) -> None:
         """Send one message. If the loop is busy, the cost of the message sets the time of the next one."""
-        before = time.thread_time()
+        before = self._thread_time()
         self._send_history()
-        after = time.thread_time()
+        after = self._thread_time()
         is_busy = before - self._sent_thread_time > (now - self._sent_at) / 2
         self._next_history = now + (
             max(PAUSE_SECONDS, BUSY_PAUSE_FACTOR * (after - before)) if is_busy else PAUSE_SECONDS
