@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from ..commands.module_command import module_command
+
 NURSERY_VARIABLE = "PYPY_GC_NURSERY"
 NURSERY = "32M"
 """PyPy's space for young objects. The default follows the size of the processor's cache and is a fraction of this. With
@@ -37,7 +39,7 @@ def restart_with_collector_parameters(arguments: Sequence[str]) -> None:
         return
     os.environ[NURSERY_VARIABLE] = NURSERY
     os.environ.setdefault(GROWTH_VARIABLE, GROWTH)
-    os.execv(sys.executable, [sys.executable, "-m", __name__.partition(".")[0], *arguments])
+    os.execv(sys.executable, [*module_command(sys.executable, __name__.partition(".")[0]), *arguments])
 
 
 def compile_nothing() -> None:

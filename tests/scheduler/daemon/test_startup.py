@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from scaler_scheduler.commands.module_command import module_command
 from scaler_scheduler.daemon import pypy
 from scaler_scheduler.daemon.pypy import (
     JIT_PARAMETERS,
@@ -51,7 +52,7 @@ def test_pypy_gets_the_parameters_of_its_collector(
     monkeypatch.setattr(pypy, "os", system)
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(name="pypy"))
     restart_with_collector_parameters(["--address", "ipc:///tmp/address"])
-    assert commands == [[sys.executable, "-m", "scaler_scheduler", "--address", "ipc:///tmp/address"]]
+    assert commands == [[*module_command(sys.executable, "scaler_scheduler"), "--address", "ipc:///tmp/address"]]
     assert environment == {"PYPY_GC_NURSERY": "32M", "PYPY_GC_MAJOR_COLLECT": used}
     restart_with_collector_parameters([])
     assert len(commands) == 1, "it is executed once"

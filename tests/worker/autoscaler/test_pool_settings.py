@@ -10,6 +10,7 @@ import pytest
 from scaler_client.autoscale import Pool
 from scaler_client.commands.addresses import usual_socket_directory
 from scaler_client.commands.command_line import parse_arguments
+from scaler_client.commands.module_command import module_command
 from scaler_client.commands.options import OptionError
 from scaler_client.commands.toml_file import check_file
 from scaler_worker.autoscaler.config import COMMAND, Config, load
@@ -67,7 +68,7 @@ def test_pools_in_a_file(tmp_path: Path) -> None:
     config = loaded("--config", str(file))
     assert config.target_seconds == 120.0
     here, cloud = config.pool
-    assert here.program == (sys.executable, "-m", "scaler_worker") and here.pool.boot_seconds == 10.0
+    assert here.program == tuple(module_command(sys.executable, "scaler_worker")) and here.pool.boot_seconds == 10.0
     assert here.pool.capabilities == {"gpu": 1, "linux": 1}
     assert here.pool.resources == {"gpu": 2, "memory": 2 << 30}
     assert cloud.start == "start --many 'a b'" and cloud.pool.boot_seconds == 180.0

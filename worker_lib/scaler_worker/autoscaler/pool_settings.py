@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scaler_client.autoscale import Pool
+from scaler_client.commands.module_command import module_command
 from scaler_client.commands.options import TableError, capabilities, quoted, suggestion
 from scaler_client.commands.resource_amounts import units_of
 
@@ -144,7 +145,7 @@ def _make(name: str, provider: str, values: dict[str, Any]) -> PoolSettings:
     if provider == "ssh":
         values["most"] = min(values.get("most", len(values["hosts"])), len(values["hosts"]))
     if provider == "local":
-        values.setdefault("program", (sys.executable, "-m", "scaler_worker"))
+        values.setdefault("program", tuple(module_command(sys.executable, "scaler_worker")))
     values.setdefault("boot_seconds", DEFAULT_BOOT_SECONDS[provider])
     pool = Pool(name, **{key: values.pop(key) for key in list(values) if key in _OF_POOL})
     return PoolSettings(pool, provider, **values)

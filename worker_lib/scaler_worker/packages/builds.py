@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scaler_client.commands import module_folders
+from scaler_client.commands.module_command import module_command
 
 from .build_process import request_to_plain
 from .cache import Lock, lock_file
@@ -19,7 +20,7 @@ from .preparation import Request
 MAX_RESULT_BYTES = 1 << 20
 MAX_RUNNING = 2
 """Builds at the same time; further ones wait for their turn."""
-_COMMAND = (sys.executable, "-m", "scaler_worker.packages.build_process")
+_MODULE = "scaler_worker.packages.build_process"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class PackageBuilds:
             try:
                 # A session of its own: Ctrl-C at a terminal is the agent's business.
                 process = subprocess.Popen(
-                    _COMMAND,
+                    module_command(sys.executable, _MODULE),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     env={**os.environ, **module_folders.interpreter_variables()},
