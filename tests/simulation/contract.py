@@ -286,6 +286,10 @@ class Contract:
             zip(event.clients, event.ids, event.attempts, event.outcomes)
         ):
             name = client, task_id
+            worker = self._workers.get(event.route)
+            if outcome == effects.OUTCOME_STORED and worker is not None:
+                if self._core.tables.agents.find(worker.agent) is not None:
+                    self._objects.found_at(worker.agent, (client, file_id(task_id, attempt)))
             if self._held.is_holder(event.route, name, attempt):
                 if name in self._open and self._open[name][-1].calls:
                     answer = event.large.get(row) or event.payload[ends[row] - event.sizes[row] : ends[row]]
@@ -328,6 +332,8 @@ class Contract:
     def _take_awaited(self, now: float | None) -> None:
         """Note the stored results that have waited for their agent. `now`: see `AgentCheck.pop_due`."""
         self._awaited.look(self._workers, self._agents.values(), self._trace.now)
+        for name in [name for name in self._early_files if name in self._open]:
+            self._take_early_file(name)
         for worker, name, attempt in self._awaited.pop_due(self._agents.values(), now):
             if self._held.is_holder(worker.route, name, attempt):
                 self._trace.count("results that waited for their agent")
@@ -875,11 +881,11 @@ class Contract:
                 continue
             del self._open[name]
             self._objects.closed(name)
-            if outcome != effects.OUTCOME_INPUT_LOST:  # else its result counts when the client submits it again
+            if outcome != effects.OUTCOME_INPUT_LOST:  # else its attempt counts when the client submits it again
                 self._early.pop(name, None)
                 self._early_files.pop(name, None)
+                self._drop(name)
             self._buried.pop(name, None)
-            self._drop(name)
             self._failures.pop(name, None)
             self._returned.pop(name, None)
             self._attempts.pop(name, None)

@@ -733,6 +733,14 @@ MUTATIONS = (
         results.ResultHandler, "_keep_early", "or outcome == OUTCOME_STORED", "",
     ),
     Mutation(
+        "let an ended task wait until its inputs are made again",
+        graphs.Graphs, "_has_early_result", "early is not None", "False",
+    ),
+    Mutation(
+        "let a worker with hidden suspended tasks be a successor",
+        successors.Successors, "_has_suspended", "worker.has_parents", "worker.suspended > 0",
+    ),
+    Mutation(
         "answer no result in a file again when the scheduler restarts",
         sent_answers, "is_final", "or outcome == Outcome.STORED", "",
     ),

@@ -93,10 +93,14 @@ class ObjectContract:
         """Note the files that an agent names when it joins."""
         self._named[agent] = files
         for file in files:
-            name = self._value_of(file)
-            if name is not None and name in self._claimed:
-                self._claimed.discard(name)
-                self._homes[name] = {agent}
+            self.found_at(agent, file)
+
+    def found_at(self, agent: int, file: TaskId) -> None:
+        """Note that an agent has this file, which a client may have named before."""
+        name = self._value_of(file)
+        if name is not None and name in self._claimed:
+            self._claimed.discard(name)
+            self._homes[name] = {agent}
 
     def named(self, agent: int, effect: effects.ForgetObjects) -> list[TaskId]:
         """Return those of these files that the agent has named."""
@@ -269,7 +273,8 @@ class ObjectContract:
             if name is None:
                 sent.discard(file)
             elif agent and file not in sent and (self._readers[name] or name in self._referred):
-                self._files_forgotten.add((file, agent))
+                if agent in self._hosts_of(name):  # else the agent has said that it does not have the file
+                    self._files_forgotten.add((file, agent))
             else:
                 sent.discard(file)
                 self.freed_at(name, 0, True)

@@ -271,7 +271,7 @@ class Graphs:
         lost = self._bind(task, inputs, begin, end) if end > begin else None
         if lost is not None:
             self.fail_input_lost(task, f"{task.name}: object {lost}, which it reads, is not there (any more)")
-        elif not task.missing_inputs:
+        elif not task.missing_inputs or self._has_early_result(task):
             self._make_ready(task)
 
     def requeue(self, task: Task) -> bool:
@@ -315,8 +315,18 @@ class Graphs:
         task.inputs = bound
         return lost is None
 
+    def _has_early_result(self, task: Task) -> bool:
+        """Whether a result of the task is here, so that the task is not going to run."""
+        early = self._tables.early.get((task.client.incarnation, task.id)) if self._tables.early else None
+        return early is not None and early.results is not None and not task.options.gang_size
+
+    def early_result_came(self, task: Task) -> None:
+        """Let a result count whose task waits for its inputs: nobody has to make them again for it."""
+        if task.state == BLOCKED and self._has_early_result(task):
+            self._make_ready(task)
+
     def _make_ready(self, task: Task) -> None:
-        """Queue a task whose inputs all exist."""
+        """Queue a task whose inputs all exist, or whose result is here. A worker that has joined again may have it."""
         task.transition(READY)
         self._dispatcher.requeue(task)
         if self._tables.unclaimed or self._tables.early:

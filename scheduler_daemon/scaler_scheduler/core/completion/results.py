@@ -237,6 +237,9 @@ class ResultHandler:
             return
         results = row_of(event, row, begin)
         tables.keep_early(EarlyAnswer(worker, name.attempt, name.deadline, results), client, task_id)
+        blocked = tables.find_open(client, task_id)
+        if blocked is not None:
+            self._graphs.early_result_came(blocked)
 
     def _process_special(self, task: Task, event: Results, row: int, worker: Worker) -> int:
         """Handle a row whose task has an intent, a special outcome or a special state. Returns the outcome to hand on,

@@ -121,7 +121,7 @@ class Successors:
 
     def _has_suspended(self, worker: Worker) -> bool:
         """Whether the worker has suspended tasks, submitted again by their client or not."""
-        return worker.suspended > 0 or any(each.worker is worker for each in self._tables.unclaimed.values())
+        return worker.has_parents or any(each.worker is worker for each in self._tables.unclaimed.values())
 
     def _release(self, holder: Worker) -> None:
         """Let a holder have a slot again, if it is still there."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 from tests.scheduler.core.harness import (
+    CANCELLED,
     EXCEPTION,
     MILLISECOND,
     RETRYABLE,
     SECOND,
+    VALUE,
     W2,
     WORKER_DIED,
     A,
@@ -121,6 +125,56 @@ def test_a_finished_task_whose_result_has_not_come_runs_again_if_its_worker_is_l
     core.submit(C, [1], body=b"x")
     assert core.take() == []
     assert core.tables()["waiting"] == 1
+
+
+# ------------------------------------------------------------------------------- ended tasks whose inputs are lost
+
+
+def submit_reader(core):
+    """Task 2 reads the kept result of task 1, which nobody else needs."""
+    event = submit_event(C, [1, 2], [1], [b"x", b"y"], ())
+    event.keep = array("B", [events.KEEP_YES, events.KEEP_NO])
+    event.inputs, event.input_counts = array("q", [1]), array("I", [0, 1])
+    core.feed(event, events.ForgetObjects(C, array("q", [1])))
+
+
+def answers(core):
+    return [row[:2] for sent in core.take() if sent[0] == "resolved" for row in sent[2]]
+
+
+def test_an_ended_reader_needs_no_inputs(core):
+    """Its result counts at once, and the task that made its input does not run again."""
+    core.worker(W, 22, running=[(11, 2, 1)], finished=1)
+    core.results(W, [(11, 2, 1)], body=b"v")
+    client(core)
+    submit_reader(core)
+    assert answers(core) == [(2, VALUE), (1, CANCELLED)]
+    assert core.tables()["waiting"] == core.tables()["dispatched"] == 0
+
+
+def test_a_reader_whose_result_comes_last_needs_no_inputs(core):
+    """The task that makes its input has been dispatched meanwhile, and is not needed."""
+    core.worker(W, 22, running=[(11, 2, 1)], finished=1)
+    client(core)
+    submit_reader(core)
+    core.results(W, [(11, 2, 1)], body=b"v")
+    assert answers(core) == [(2, VALUE)]
+    core.take()
+    core.retracted(W, [(11, 1, 1)], 1)
+    assert answers(core) == [(1, CANCELLED)]
+
+
+def test_an_ended_reader_that_has_to_run_again_waits_for_its_inputs(core):
+    core.worker(W, 22, running=[(11, 2, 1)], finished=1)
+    core.results(W, [(11, 2, 1)], outcome=RETRYABLE)
+    client(core)
+    submit_reader(core)
+    [made] = rows_of(core)
+    assert made[1] == 1
+    core.results(W, [made], body=b"input")
+    [read] = rows_of(core)
+    core.results(W, [read], body=b"v")
+    assert resolved(2, body=b"v") in core.take()
 
 
 # ------------------------------------------------------------------------------------ deaths without a scheduler
