@@ -163,13 +163,12 @@ def trouble_hosts(
     for _, (kind, way) in zip(_moments(every, stop), _deck(chance, kinds, first=stopping)):
         host = chance.choice(hosts)
         host.look()
-        pids = frozenset(process.pid for process in host.processes())
         began = time.monotonic()
         way(host)
         deaths.counts[kind] += 1
         if kind != "client frozen":
             is_end = "frozen" not in kind
-            deaths.faults.append(Fault(kind, began, time.monotonic(), pids, is_end))
+            deaths.faults.append(Fault(kind, began, time.monotonic(), host.living, is_end))
 
 
 def _moments(every: float, stop: threading.Event) -> Iterator[int]:

@@ -104,6 +104,8 @@ class Host:
         self._commands: list[Command] = []
         self.directories: set[Path] = set()
         """The directories of object files that its incarnations have had, as far as they were seen."""
+        self.living: frozenset[int] = frozenset()
+        """The processes that lived at the last look."""
         self.start()
 
     @property
@@ -134,7 +136,7 @@ class Host:
 
     def look(self) -> None:
         """Record the processes and directories, to check later that none is left."""
-        self.processes()
+        self.living = frozenset(process.pid for process in self.processes())
         with suppress(OSError, RuntimeError):  # the host is starting or ending
             self.directories.add(directory_of(self.command.process.pid))
 
@@ -153,8 +155,11 @@ class Host:
         self._wait_for_processes()
 
     def kill_fork_server(self) -> None:
-        self.look()
-        for fork_server in psutil.Process(self.command.process.pid).children():
+        fork_servers = psutil.Process(self.command.process.pid).children()
+        for fork_server in fork_servers:
+            signal_to(fork_server.pid, signal.SIGSTOP)
+        self.look()  # now it forks no further worker, which would die unnoticed
+        for fork_server in fork_servers:
             kill(fork_server.pid)
         self._wait_for_processes()
 
