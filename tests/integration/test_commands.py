@@ -93,8 +93,8 @@ def test_a_free_port_is_logged(tmp_path: Path, port: str) -> None:
 def test_ipc(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with scheduler(tmp_path, address=f"ipc://{path}") as daemon:
-        assert path.stat().st_mode & 0o077 == 0 and "without keys" not in daemon.log()
-        assert Path(f"{path}_monitor").stat().st_mode & 0o777 == 0o770
+        assert path.stat().st_mode & 0o777 == 0o600 and "without keys" not in daemon.log()
+        assert Path(f"{path}_monitor").stat().st_mode & 0o777 == 0o660
         with cluster(tmp_path, f"ipc://{path}"):
             assert serves(f"ipc://{path}")
         assert daemon.stop() == 0

@@ -41,10 +41,10 @@ _MAX_SUBSCRIPTION_BYTES = 1024
 _MONITOR_QUEUE = 8
 """Messages that are queued for a subscriber that does not read."""
 
-_SOCKET_FILE_MASK = 0o077
+_SOCKET_FILE_MASK = 0o177
 """Only the owner may connect to an ipc socket, because a client can run code on the workers."""
 
-_MONITOR_FILE_MASK = 0o007
+_MONITOR_FILE_MASK = 0o117
 """The group may connect to the monitor's ipc socket as well, because a monitor can only watch."""
 
 _REJECTED_PER_CALL = 256
