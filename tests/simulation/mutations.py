@@ -709,7 +709,7 @@ MUTATIONS = (
     ),
     Mutation(
         "remove the files of a host before their client has come",
-        takeover.Takeover, "_offer", "if not is_new or", "if is_new or",
+        takeover.Takeover, "_offer", "now >= self._offers_until", "True",
     ),
     Mutation(
         "keep the files of a host that their client does not need",

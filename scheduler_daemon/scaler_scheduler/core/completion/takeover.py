@@ -48,13 +48,12 @@ class Takeover:
         self._claimed: dict[StoredObject, float] = {}
         """Results that wait for their host, and until when. Some wait no longer."""
 
-    def agent_joined(self, agent: Agent, names: Iterable[TaskAttempt], is_new: bool) -> None:
+    def agent_joined(self, agent: Agent, names: Iterable[TaskAttempt]) -> None:
         """Take over the files of a host, and remove those that are no values. A request to remove them may be lost.
 
         Args:
             agent: has joined.
             names: the files of its host that it has not written itself.
-            is_new: whether this scheduler did not know the agent.
         """
         files = [(incarnation, file) for incarnation, file, _ in names]
         for worker in self._tables.workers.of_agent(agent.incarnation):
@@ -68,20 +67,20 @@ class Takeover:
             elif self._host_results.is_needed(agent, name):
                 if stored is not None and state_at(stored, agent) == ABSENT:
                     move(stored, agent, ARRIVE)
-            elif not self._offer(agent, name, is_new):
+            elif not self._offer(agent, name):
                 removed.append(name)
         if removed:  # at once: in a batch it would go behind objects of these names that the agent is sent now
             clients, ids = map(list, zip(*removed))
             self._outbox.add(effects.ForgetObjects(agent.route, clients, ids))
 
-    def _offer(self, agent: Agent, name: tuple[int, int], is_new: bool) -> bool:
+    def _offer(self, agent: Agent, name: tuple[int, int]) -> bool:
         """Keep a file until its client comes. Returns False if no client is going to need it."""
         incarnation, file = name
         client = self._tables.clients.find(incarnation)
         now = self._tables.clock.now
         offer = self._offers.get(incarnation)
         if offer is None:
-            if not is_new or now >= self._offers_until or (client is not None and not client.is_returning):
+            if now >= self._offers_until or (client is not None and not client.is_returning):
                 return False
             offer = self._offers[incarnation] = _Offer(now + self._limits.client_timeout_seconds)
         hosts = offer.files.setdefault(file, [])

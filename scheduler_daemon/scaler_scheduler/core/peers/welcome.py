@@ -185,7 +185,6 @@ class Welcomes:
         self._task_limits.note_peer(event.scheduler)
         agents = self._tables.agents
         agent = agents.find(event.incarnation)
-        is_new = agent is None
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
             agent = Agent(
@@ -220,7 +219,7 @@ class Welcomes:
         for stored in self._tables.objects.shared_files(agent, self._tables.workers):
             move(stored, agent, SEND)
             send_object(stored, agent.route, self._outbox)
-        self._takeover.agent_joined(agent, event.running, is_new)
+        self._takeover.agent_joined(agent, event.running)
         self._changes.repeat(agent)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:

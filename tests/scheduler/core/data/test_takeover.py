@@ -169,3 +169,20 @@ def test_a_claimed_result_that_nobody_needs(core):
     forget(core, 1)
     core.wait(HOST_SECONDS + 1)
     assert not core.scheduler.tables.objects
+
+
+def test_a_file_that_its_host_names_in_a_second_hello(core):
+    """A task has ended after the first one, before its worker could join. It does not run again."""
+    core.hello(A, events.AGENT, AGENT, scheduler=BEFORE)
+    agent_comes(core)
+    assert core.take() == [("welcome", A)] * 2, "the file stays"
+    client_comes(core)
+    core.take()
+    core.worker(W, 21, agent=AGENT, running=[(NAME, 1, 3)], finished=1)
+    submit(core, [(1, [], KEEP)])
+    run(core, W, 1, attempt=3, outcome=effects.OUTCOME_STORED, body=SIZE.to_bytes(8, "little"))
+    assert [each[0] for each in core.take()] == ["resolved"]
+    wait_for_client_timeout(core)
+    assert {each[0] for each in core.take()} == {"echo"}
+    forget(core, 1)
+    assert core.take() == [("forget objects", A, ONE)]
