@@ -105,6 +105,8 @@ def _call_back(futures: Sequence[Future[None]]) -> None:
 
     def read(future: Future[None]) -> None:
         nonlocal left
+        if future.cancelled():  # the benchmark was interrupted
+            return
         future.result()
         with lock:
             left -= 1
