@@ -326,7 +326,7 @@ class Graphs:
             self._make_ready(task)
 
     def _make_ready(self, task: Task) -> None:
-        """Queue a task whose inputs all exist, or whose result is here. A worker that has joined again may have it."""
+        """Queue a task whose inputs all exist, or whose result is here."""
         task.transition(READY)
         self._dispatcher.requeue(task)
         if self._tables.unclaimed or self._tables.early:

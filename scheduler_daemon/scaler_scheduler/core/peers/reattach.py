@@ -6,8 +6,9 @@ running task that no client has submitted is kept as unclaimed. A task that has 
 meanwhile, is stopped; its worker continues like a new worker.
 
 A worker also reports the tasks that have ended and whose results may be lost; it sends these results again. A result
-that comes before its client is kept as early, and counts when the client submits the task. So does the death of a
-worker that ran the task: its own scheduler may have ended before it could answer.
+that comes before its client is kept as early, and counts when the client submits the task, whether its inputs exist or
+not. The death of a worker that ran the task counts in the same way, when the inputs exist: its own scheduler may have
+ended before it could answer.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ class Reattach:
                 self._cancellation.stop_copy(unclaimed.worker, name)
             unclaimed.deadline = now + GRACE_SECONDS
         for key in [key for key, early in self._tables.early.items() if early.deadline <= now]:
-            if self._tables.find_open(*key) is None:  # else it is blocked, and counts as soon as its inputs exist
+            if self._tables.find_open(*key) is None:  # else the death of its worker counts as soon as its inputs exist
                 self._drop_early(*key)
 
     def remove_worker(self, worker: Worker) -> None:
