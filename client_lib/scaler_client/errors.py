@@ -49,7 +49,7 @@ class GangError(ScalerError):
 class MessageTooLargeError(ScalerError, ValueError):
     """The arguments of a task, its function or an object are larger than the scheduler accepts in one frame.
 
-    The scheduler's option `--message-size-limit` sets the limit.
+    The scheduler's option `--message-size-limit` sets the limit. At most 1 GiB of arguments go through the scheduler.
     """
 
 

@@ -20,6 +20,10 @@ from .backlog import Backlog, rows_of
 
 _log = logging.getLogger(__name__)
 
+MAX_ROW_BYTES = 1 << 30
+"""The most bytes of a task's arguments, or of its function, that a client sends through the scheduler. The scheduler
+serves nobody else while it reads and writes them: 4.5 GB would take it 30 s and more."""
+
 
 def fits_limit(frames: Sequence[Payload], limit: int) -> bool:
     """Whether every frame has at most `limit` bytes. 0: there is no limit."""
@@ -117,6 +121,7 @@ class FrameLimit:
     def __init__(self, backlog: Backlog, resolve: Callable[[Resolved], None], is_named: Callable[[int], bool]) -> None:
         self.bytes = 0
         """The most bytes of a frame; 0: no limit."""
+        self._row_bytes = MAX_ROW_BYTES
         self._backlog = backlog
         self._resolve = resolve
         self._is_named = is_named
@@ -132,7 +137,8 @@ class FrameLimit:
         Args:
             limit: the most bytes of a frame; 0: no limit.
         """
-        self.bytes = self._backlog.frame_bytes = limit
+        self.bytes = limit
+        self._row_bytes = self._backlog.frame_bytes = min(limit or MAX_ROW_BYTES, MAX_ROW_BYTES)
         self._functions.clear()
 
     def pop_freed(self) -> bool:
@@ -147,7 +153,8 @@ class FrameLimit:
             frames = wire.encode(message)
         except Exception as error:
             problem = error
-        if problem is None and not self._functions and fits_limit(frames, self.bytes):
+        limit = self._row_bytes if isinstance(message, (Submit, Function)) else self.bytes
+        if problem is None and not self._functions and fits_limit(frames, limit):
             if len(frames) > 1 and type(message) is Submit:
                 self.large.count_frames(frames[1:])
             return [frames]
@@ -156,7 +163,7 @@ class FrameLimit:
         if isinstance(message, Objects):
             each = [Object(object_id, [payload]) for object_id, payload in zip(message.ids, message.payloads)]
             return [sent for single in each for sent in self.encode(single)]
-        if problem is None and fits_limit(frames, self.bytes):
+        if problem is None and fits_limit(frames, limit):
             return [frames]
         what = "a message"
         size = 0 if problem is not None else max(map(len, frames))
@@ -176,7 +183,7 @@ class FrameLimit:
         for row, number in enumerate(functions):
             if number in self._functions:
                 self._fail(batch, row, self._functions[number])
-            elif len(batch.payloads[row]) > self.bytes > 0:
+            elif len(batch.payloads[row]) > self._row_bytes:
                 self._fail(batch, row, self._error("the task", len(batch.payloads[row])))
             else:
                 fitting.append(row)
@@ -188,7 +195,7 @@ class FrameLimit:
         size = 0
         try:
             frames = wire.encode(batch)
-            if fits_limit(frames, self.bytes):
+            if fits_limit(frames, self._row_bytes):
                 return [frames]
             size = max(map(len, frames))
         except Exception as error:
@@ -203,7 +210,10 @@ class FrameLimit:
     def _error(self, what: str, size: int, problem: Exception | None = None) -> ScalerError:
         if problem is not None:
             return ScalerError(encoding_error_text(what, problem))
-        return MessageTooLargeError(too_large_text(what, size, self.bytes))
+        if size > self.bytes > 0:
+            return MessageTooLargeError(too_large_text(what, size, self.bytes))
+        text = f"{what} has {size:,} bytes, and at most {MAX_ROW_BYTES:,} go through the scheduler"
+        return MessageTooLargeError(f"{text}: send large values with client.send_object()")
 
     def _fail(self, batch: Submit, row: int, error: ScalerError) -> None:
         self._backlog.uncount_task(batch.payloads[row])

@@ -77,14 +77,19 @@ class Huge(bytes):
         return 4_500_000_000
 
 
+@pytest.mark.parametrize("limit", [0, 1 << 30, 1 << 40])
 @pytest.mark.parametrize("credit", [0, 1000])
-def test_a_row_that_is_too_large_waits_for_no_credit_and_keeps_none_from_others(credit: int) -> None:
-    scene = Scene(limit=1 << 30)
+def test_a_row_that_is_too_large_waits_for_no_credit_and_keeps_none_from_others(credit: int, limit: int) -> None:
+    scene = Scene(limit)
     scene.backlog.restart(credit)
     outgoing: list[Any] = []
     scene.backlog.add(submit(b"a", Huge(b"b"), b"c"), outgoing)
     assert scene.ids_of([each for message in outgoing for each in scene.sent(message)]) == []
     assert [each.ids for each in scene.failed] == [[11]] and scene.frames.pop_freed()
+    error, _ = serializer.loads(scene.failed[0].payloads[0])
+    assert isinstance(error, MessageTooLargeError)
+    assert str(error).startswith("the task has 4,500,000,000 bytes")
+    assert ("client.send_object()" in str(error)) == (limit != 1 << 30)
     outgoing.clear()
     scene.backlog.grant(0, outgoing)
     assert [each for message in outgoing for each in message.ids] == ([10, 12] if credit else [])
