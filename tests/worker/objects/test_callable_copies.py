@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from scaler_client.graphs.expressions import CallPart, DictPart, Expression, ListPart
 from scaler_client.pickling import cloudpickle_ext
 from scaler_client.pickling.call_rows import RowAnswer, pack_calls
 from scaler_client.pickling.retry_policy import RetryingFunction
@@ -353,6 +354,52 @@ def test_callables_without_state_are_kept(fn: Any) -> None:
 )  # fmt: skip
 def test_callables_with_state_are_not_kept(fn: Any) -> None:
     assert not is_immutable(pickle.loads(cloudpickle_ext.dumps(fn)))
+
+
+def calls_of(*callables: Callable[..., Any]) -> Expression:
+    """A node of a graph that calls each of these with its argument."""
+    return Expression(ListPart(tuple(CallPart(fn, (0,)) for fn in callables)), "node")
+
+
+@pytest.mark.parametrize("state", [own(1), OneWay()], ids=lambda state: type(state).__name__)
+@pytest.mark.parametrize("wrap", [lambda fn: fn, lambda fn: RetryingFunction(fn, (OSError,))], ids=["plain", "retry"])
+def test_each_call_of_a_node_has_its_own_state(state: Any, wrap: Callable[[Any], Any]) -> None:
+    node = wrap(calls_of(state.add, state.add, len))
+    first = len(state.seen) + 1
+    assert run(node, ("abc",), ("abc",), ("abc",)) == [[first, first, 3]] * 3
+
+
+class Loader:
+    """Is loaded as an object that can't be pickled again."""
+
+    def __reduce__(self) -> Any:
+        return WithLock, ()
+
+
+class WithLock:
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.lock = threading.Lock()
+
+    def __call__(self, item: Any) -> int:
+        self.seen.append(item)
+        return len(self.seen)
+
+
+def test_only_the_calls_of_a_node_share_what_a_worker_cannot_pickle() -> None:
+    fn = Loader()
+    assert run(calls_of(fn, fn), ("a",), ("a",)) == [[1, 2]] * 2  # type: ignore[arg-type]
+
+
+def test_callables_of_a_node_do_not_share_an_object() -> None:
+    items = [3, 1, 2]
+    assert run(calls_of(items.pop, items.pop, items.count), (0,), (0,)) == [[3, 3, 0]] * 2
+
+
+def test_a_node_of_functions_is_loaded_once() -> None:
+    assert is_immutable(pickle.loads(cloudpickle_ext.dumps(calls_of(len, append_to, str))))
+    keys = Expression(DictPart((own(1),), (0,)), "node")
+    assert not is_immutable(pickle.loads(cloudpickle_ext.dumps(keys)))
 
 
 def test_a_callable_that_is_called_once_is_loaded_once() -> None:

@@ -15,6 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from scaler_client.graphs.expressions import Expression
 from scaler_client.pickling import cloudpickle_ext
 from scaler_client.pickling.retry_policy import RetryingFunction, RetryOn
 from scaler_client.protocol.messages import Payload
@@ -22,6 +23,51 @@ from scaler_worker.objects.immutable import LOADED_ONCE, cell_contents, is_immut
 
 _SHARED_BYTES = 1024
 """Text and bytes of at least this length are shared by the copies."""
+
+
+def with_own_state(fn: Callable[..., Any], payload: Payload) -> Callable[..., Any]:
+    """Return a callable of which each call has its own state, if this one has any.
+
+    A node of a graph may have several calls. Then each of these calls has its own state.
+
+    Args:
+        fn: the loaded callable. It was not called yet.
+        payload: its pickle.
+    """
+    if is_immutable(fn):
+        return fn
+    if type(fn) is Expression:
+        return _with_calls_of_their_own(fn) or CallableCopies(fn, payload)
+    if type(fn) is RetryingFunction and type(fn.fn) is Expression:
+        own = _with_calls_of_their_own(fn.fn)
+        if own is not None:
+            return RetryingFunction(own, fn.retry_on, fn.leaves_processes)
+    return CallableCopies(fn, payload)
+
+
+def _with_calls_of_their_own(expression: Expression) -> Expression | None:
+    """Return an expression that calls copies of the callables with state.
+
+    Returns:
+        None: one of them can't be pickled on the worker, or the expression holds other values that calls may change.
+    """
+    templates = {}
+    for each in expression.constants():
+        if not is_immutable(each):
+            template = _template_of(each) if callable(each) else None
+            if template is None:
+                return None
+            templates[id(each)] = template
+
+    def replaced(fn: Callable[..., Any]) -> Callable[..., Any]:
+        template = templates.get(id(fn))
+        return fn if template is None else functools.partial(_call_copy, template)
+
+    return expression.with_callables(replaced)
+
+
+def _call_copy(template: _Template, /, *args: Any) -> Any:
+    return template.copy()(*args)
 
 
 class CallableCopies:

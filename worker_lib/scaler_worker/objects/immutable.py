@@ -14,6 +14,7 @@ from typing import Any
 
 from scaler_client.api.client import Client
 from scaler_client.errors import SerializerError
+from scaler_client.graphs.expressions import Expression
 from scaler_client.pickling.cloudpickle_ext import GENERIC_CODE, CachedFunction, is_importable
 from scaler_client.pickling.custom_serializer import RemoteCall
 from scaler_client.pickling.retry_policy import RetryingFunction
@@ -82,6 +83,8 @@ def _parts(value: Any) -> Sequence[Any] | None:
         return None if value.__dict__ else (value.func, *value.args, *value.keywords.values())
     if kind is RetryingFunction:
         return (value.fn,)
+    if kind is Expression:
+        return tuple(value.constants())
     if kind is RemoteCall:
         try:
             return (value.function(),)

@@ -39,9 +39,8 @@ from scaler_client.pickling.package_versions import local_versions
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.objects.cache import InputLostError
-from scaler_worker.objects.callable_copies import CallableCopies
+from scaler_worker.objects.callable_copies import CallableCopies, with_own_state
 from scaler_worker.objects.host_storage import NoRoomError
-from scaler_worker.objects.immutable import is_immutable
 from scaler_worker.worker.error_text import (
     bounded_traceback,
     describe_error,
@@ -267,8 +266,7 @@ class Executor:
                 loaded = _Substitute(self._exported.find(function.kind))
             else:
                 _check_version(function.kind)
-                fn = serializer.loads(function.payload)
-                loaded = fn if is_immutable(fn) else CallableCopies(fn, function.payload)
+                loaded = with_own_state(serializer.loads(function.payload), function.payload)
         except TaskStoppedError:  # this stops only this task: the next task loads the function
             raise
         except BaseException as error:
