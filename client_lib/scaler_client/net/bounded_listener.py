@@ -16,6 +16,8 @@ from contextlib import suppress
 
 import zmq
 
+from .sockets import uninterrupted
+
 _log = logging.getLogger(__name__)
 
 _EVENT = struct.Struct("=HI")
@@ -65,7 +67,7 @@ class BoundedListener:
         self.bind_at = float("inf")
         """When the address is opened again; infinite: it is open."""
         self._log_at = 0.0
-        self._events = socket.get_monitor_socket(_ACCEPTED | _DISCONNECTED)
+        self._events = uninterrupted(socket.get_monitor_socket, _ACCEPTED | _DISCONNECTED)
         self._events.setsockopt(zmq.LINGER, 0)
         self.check()
 
@@ -95,7 +97,7 @@ class BoundedListener:
         if self.bind_at != float("inf"):
             return
         with suppress(zmq.ZMQError):
-            self._socket.unbind(self._endpoint)
+            uninterrupted(self._socket.unbind, self._endpoint)
         self._open.clear()
         now = self._clock()
         self.bind_at = now + PAUSE_SECONDS
@@ -116,7 +118,7 @@ class BoundedListener:
     def close(self) -> None:
         """Stop watching. Must be called before the socket is closed."""
         with suppress(zmq.ZMQError):
-            self._socket.unbind(self._endpoint)
+            uninterrupted(self._socket.unbind, self._endpoint)
         self._read_events()  # ZeroMQ waits while the queue is full
         self._socket.disable_monitor()
         self._events.close()

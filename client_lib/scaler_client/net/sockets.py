@@ -6,7 +6,7 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import zmq
 
@@ -14,6 +14,8 @@ from ..protocol.messages import Frames
 from .curve import FAILURES, MIN_CUT_HANDSHAKES, MIN_CUT_SECONDS, HandshakeFailure
 
 _SUCCEEDED = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+Result = TypeVar("Result")
+
 _EVENT = struct.Struct("=HI")
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 5.0
@@ -65,6 +67,18 @@ def receive_rest(socket: zmq.Socket[bytes], frame: Any) -> Frames:
     return frames
 
 
+def uninterrupted(call: Callable[..., Result], *args: Any) -> Result:
+    """Return what a call of pyzmq returns. A signal does not end it.
+
+    pyzmq itself repeats most calls after a signal, but not `monitor`, `unbind` and `disconnect`.
+    """
+    while True:
+        try:
+            return call(*args)
+        except zmq.error.InterruptedSystemCall:
+            continue
+
+
 class ReconnectWatcher:
     """Watches the connection of a socket: a descriptor becomes readable when a lost connection is made again.
 
@@ -94,7 +108,7 @@ class ReconnectWatcher:
         self._pause = FIRST_PAUSE_SECONDS
         self._retry_at: float | None = None
         self._cut_seconds = cut_seconds
-        self._events = socket.get_monitor_socket(_SUCCEEDED | FAILURES)
+        self._events = uninterrupted(socket.get_monitor_socket, _SUCCEEDED | FAILURES)
         self._events.setsockopt(zmq.LINGER, 0)
         self._has_connected = False
         self.failure: HandshakeFailure | None = None
@@ -137,7 +151,7 @@ class ReconnectWatcher:
             self.failure = failure
         if self._endpoint and self._cut >= MIN_CUT_HANDSHAKES and self._retry_at is None and not failure.is_final:
             with suppress(zmq.ZMQError):  # ZeroMQ has dropped the endpoint already
-                self._watched.disconnect(self._endpoint)
+                uninterrupted(self._watched.disconnect, self._endpoint)
             self._retry_at = now + self._pause
             self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS)
 
@@ -149,5 +163,5 @@ class ReconnectWatcher:
 
     def close(self) -> None:
         """Stop watching. Must be called before the socket is closed."""
-        self._watched.disable_monitor()
+        uninterrupted(self._watched.disable_monitor)
         self._events.close()
