@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 
@@ -41,13 +41,21 @@ class Expression:
     def __reduce__(self) -> Any:
         return Expression, (self._part, self.__qualname__)
 
-    def constants(self) -> Iterator[Any]:
-        """The callables of all calls, and the keys of dicts: the values that calls of the expression share."""
-        return _constants(self._part)
+    def callables(self) -> list[Callable[..., Any]]:
+        """Return the callable of each call. Calls may have the same one."""
+        return [part.fn for part in _parts(self._part) if isinstance(part, CallPart)]
 
-    def with_callables(self, replaced: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Expression:
-        """Return the expression with another callable for each call: what `replaced` returns for the call's own."""
-        return Expression(_with_callables(self._part, replaced), self.__qualname__)
+    def keys(self) -> list[Any]:
+        """Return the keys of all dicts."""
+        return [key for part in _parts(self._part) if isinstance(part, DictPart) for key in part.keys]
+
+    def with_callables(self, callables: Sequence[Callable[..., Any]]) -> Expression:
+        """Return the expression with other callables.
+
+        Args:
+            callables: one for each call, in the order of `callables`.
+        """
+        return Expression(_with_callables(self._part, iter(callables)), self.__qualname__)
 
 
 def identity(value: Any) -> Any:
@@ -67,21 +75,25 @@ def _value(part: Part, args: tuple[Any, ...]) -> Any:
     return items if kind is ListPart else tuple(items)
 
 
-def _constants(part: Part) -> Iterator[Any]:
-    if isinstance(part, int):
-        return
+def _parts(part: Part) -> Iterator[Part]:
+    """Return the part and all parts inside it."""
+    yield part
+    if not isinstance(part, int):
+        for each in _operands(part):
+            yield from _parts(each)
+
+
+def _operands(part: CallPart | ListPart | TuplePart | DictPart) -> tuple[Part, ...]:
     if isinstance(part, CallPart):
-        yield part.fn
-    elif isinstance(part, DictPart):
-        yield from part.keys
-    for each in part[-1]:
-        yield from _constants(each)
+        return part.arguments
+    return part.values if isinstance(part, DictPart) else part.items
 
 
-def _with_callables(part: Part, replaced: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Part:
+def _with_callables(part: Part, callables: Iterator[Callable[..., Any]]) -> Part:
     if isinstance(part, int):
         return part
-    below = tuple(_with_callables(each, replaced) for each in part[-1])
     if isinstance(part, CallPart):
-        return CallPart(replaced(part.fn), below)
-    return DictPart(part.keys, below) if isinstance(part, DictPart) else type(part)(below)
+        fn = next(callables)
+        return CallPart(fn, tuple([_with_callables(each, callables) for each in part.arguments]))
+    operands = tuple([_with_callables(each, callables) for each in _operands(part)])
+    return DictPart(part.keys, operands) if isinstance(part, DictPart) else type(part)(operands)

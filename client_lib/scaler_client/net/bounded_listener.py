@@ -120,5 +120,5 @@ class BoundedListener:
         with suppress(zmq.ZMQError):
             uninterrupted(self._socket.unbind, self._endpoint)
         self._read_events()  # ZeroMQ waits while the queue is full
-        self._socket.disable_monitor()
+        uninterrupted(self._socket.disable_monitor)
         self._events.close()

@@ -13,9 +13,9 @@ import zmq
 from ..protocol.messages import Frames
 from .curve import FAILURES, MIN_CUT_HANDSHAKES, MIN_CUT_SECONDS, HandshakeFailure
 
-_SUCCEEDED = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
-Result = TypeVar("Result")
+T = TypeVar("T")
 
+_SUCCEEDED = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
 _EVENT = struct.Struct("=HI")
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 5.0
@@ -67,8 +67,8 @@ def receive_rest(socket: zmq.Socket[bytes], frame: Any) -> Frames:
     return frames
 
 
-def uninterrupted(call: Callable[..., Result], *args: Any) -> Result:
-    """Return what a call of pyzmq returns. A signal does not end it.
+def uninterrupted(call: Callable[..., T], *args: Any) -> T:
+    """Call a method of pyzmq, and call it again if a signal has interrupted it. Return what it returns.
 
     pyzmq itself repeats most calls after a signal, but not `monitor`, `unbind` and `disconnect`.
     """

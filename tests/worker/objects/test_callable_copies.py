@@ -386,9 +386,10 @@ class WithLock:
         return len(self.seen)
 
 
-def test_only_the_calls_of_a_node_share_what_a_worker_cannot_pickle() -> None:
-    fn = Loader()
-    assert run(calls_of(fn, fn), ("a",), ("a",)) == [[1, 2]] * 2  # type: ignore[arg-type]
+@pytest.mark.parametrize("wrap", [lambda fn: fn, lambda fn: RetryingFunction(fn, (OSError,))], ids=["plain", "retry"])
+def test_calls_of_a_node_do_not_share_what_a_worker_cannot_pickle(wrap: Callable[[Any], Any]) -> None:
+    fn: Any = Loader()
+    assert run(wrap(calls_of(len, fn, fn, str)), ("a",), ("a",)) == [[1, 1, 1, "a"]] * 2
 
 
 def test_callables_of_a_node_do_not_share_an_object() -> None:

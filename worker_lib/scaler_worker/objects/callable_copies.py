@@ -36,38 +36,43 @@ def with_own_state(fn: Callable[..., Any], payload: Payload) -> Callable[..., An
     """
     if is_immutable(fn):
         return fn
-    if type(fn) is Expression:
-        return _with_calls_of_their_own(fn) or CallableCopies(fn, payload)
-    if type(fn) is RetryingFunction and type(fn.fn) is Expression:
-        own = _with_calls_of_their_own(fn.fn)
-        if own is not None:
-            return RetryingFunction(own, fn.retry_on, fn.leaves_processes)
-    return CallableCopies(fn, payload)
+    expression = _function_of(fn)
+    if type(expression) is not Expression or not all(map(is_immutable, expression.keys())):
+        return CallableCopies(fn, payload)
+    callables = [
+        each if is_immutable(each) else _copying_call(each, payload, number)
+        for number, each in enumerate(expression.callables())
+    ]
+    own = expression.with_callables(callables)
+    return RetryingFunction(own, fn.retry_on, fn.leaves_processes) if type(fn) is RetryingFunction else own
 
 
-def _with_calls_of_their_own(expression: Expression) -> Expression | None:
-    """Return an expression that calls copies of the callables with state.
+def _copying_call(fn: Callable[..., Any], payload: Payload, number: int) -> Callable[..., Any]:
+    """Return a function that calls a copy of the callable of one call in a node.
 
-    Returns:
-        None: one of them can't be pickled on the worker, or the expression holds other values that calls may change.
+    Args:
+        fn: the callable. It was not called yet.
+        payload: the pickle of the node's function.
+        number: the number of the call in the node.
     """
-    templates = {}
-    for each in expression.constants():
-        if not is_immutable(each):
-            template = _template_of(each) if callable(each) else None
-            if template is None:
-                return None
-            templates[id(each)] = template
-
-    def replaced(fn: Callable[..., Any]) -> Callable[..., Any]:
-        template = templates.get(id(fn))
-        return fn if template is None else functools.partial(_call_copy, template)
-
-    return expression.with_callables(replaced)
+    template = _template_of(fn)
+    if template is not None:
+        return functools.partial(_call_copy, template)
+    return functools.partial(_call_loaded, payload, number)
 
 
 def _call_copy(template: _Template, /, *args: Any) -> Any:
     return template.copy()(*args)
+
+
+def _call_loaded(payload: Payload, number: int, /, *args: Any) -> Any:
+    """Call the callable as the client has sent it: it can't be pickled on the worker."""
+    return _function_of(pickle.loads(payload)).callables()[number](*args)
+
+
+def _function_of(fn: Any) -> Any:
+    """Return the function that a loaded callable calls with the options of its task."""
+    return fn.fn if type(fn) is RetryingFunction else fn
 
 
 class CallableCopies:

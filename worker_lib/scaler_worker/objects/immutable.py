@@ -84,7 +84,7 @@ def _parts(value: Any) -> Sequence[Any] | None:
     if kind is RetryingFunction:
         return (value.fn,)
     if kind is Expression:
-        return tuple(value.constants())
+        return (*value.callables(), *value.keys())
     if kind is RemoteCall:
         try:
             return (value.function(),)
