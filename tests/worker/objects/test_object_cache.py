@@ -22,8 +22,8 @@ from scaler_client.pickling import input_lookup
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
 from scaler_worker.objects import cache
-from scaler_worker.objects.cache import InputLostError, Inputs, ObjectCache
-from scaler_worker.objects.table import ABSENT, ObjectTable
+from scaler_worker.objects.cache import WARNED_LOAD_NS, InputLostError, Inputs, LoadTimes, ObjectCache
+from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
 from scaler_worker.worker.executor import Executor
 
 CLIENT = 2
@@ -454,3 +454,45 @@ def test_arrays_of_a_shared_value_are_read_only(store):
     store.table.put((CLIENT, 8), [pickle.dumps(array, 5)])
     with pytest.raises(ValueError, match="read-only"):
         store.inputs(8)(0)[0] = 1
+
+
+class Loads:
+    """Loads of one object, on a clock of their own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.warnings: list[str] = []
+        self._now = 1
+        self._known = KnownObject((CLIENT, 7), None)
+        self._times = LoadTimes(self.warnings.append)
+        monkeypatch.setattr(cache, "perf_counter_ns", lambda: self._now)
+
+    def load(self, ns: float) -> None:
+        begun = self._now
+        self._now += int(ns)
+        self._times.add(self._known, begun)
+
+    def wait(self, ns: float) -> None:
+        self._now += int(ns)
+
+
+def test_a_worker_that_often_loads_the_same_input_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = Loads(monkeypatch)
+    for _ in range(20):
+        loads.load(WARNED_LOAD_NS / 10)
+        loads.wait(WARNED_LOAD_NS / 10)
+    (warning,) = loads.warnings
+    assert "48% of its time on loading object 7" in warning and "shared=True" in warning
+
+
+def test_a_first_load_is_no_reason_for_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = Loads(monkeypatch)
+    loads.load(10 * WARNED_LOAD_NS)
+    assert not loads.warnings
+
+
+def test_loads_that_take_a_small_part_of_the_time_are_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = Loads(monkeypatch)
+    for _ in range(20):
+        loads.load(WARNED_LOAD_NS / 10)
+        loads.wait(WARNED_LOAD_NS)
+    assert not loads.warnings

@@ -38,7 +38,8 @@ MOST_SMALL_VALUES = 256
 
 WARNED_LOAD_NS = 1_000_000_000
 WARNED_LOAD_PART = 0.2
-"""A worker warns if loading one input has taken this long in all, and this part of the time since its first load."""
+"""A worker warns if loading one input again has taken this long in all, and this part of the time since its first
+load."""
 
 
 class InputLostError(BaseException):
@@ -122,9 +123,10 @@ class LoadTimes:
             known: the input.
             begun_ns: when the load began, by `perf_counter_ns`.
         """
+        if not known.first_load_ns:
+            known.first_load_ns = begun_ns  # it is needed in any case, and does not count
+            return
         now_ns = perf_counter_ns()
-        if not known.load_ns:
-            known.first_load_ns = begun_ns
         known.load_ns += now_ns - begun_ns
         if known.load_ns < WARNED_LOAD_NS or self._warn is None:
             return

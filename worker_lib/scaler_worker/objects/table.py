@@ -38,9 +38,9 @@ class KnownObject:
         self.is_immutable = False
         """Whether the value is shared because no task can change it, and not because the user said so."""
         self.load_ns = 0
-        """The time that tasks have spent on loading values of their own, in nanoseconds."""
+        """The time that tasks have spent on loading values of their own, in nanoseconds, without the first load."""
         self.first_load_ns = 0
-        """When the first of them began, by a monotonic clock."""
+        """When the first load began, by a monotonic clock; 0: there was none."""
         self.is_forgotten = False
         self.has_file = False
         """Whether a worker has written the file already."""
