@@ -26,6 +26,8 @@ class Liveness:
         self._interval_seconds = min(interval_seconds, timeout_seconds / LEASE_HEARTBEATS)
         self._timeout_seconds = timeout_seconds
         self._last_tick = now
+        self.is_late = False
+        """Whether this process did not run before the last tick. Answers may have come that it has not read yet."""
         self.last_heard = now
         """The time of the scheduler's last message."""
         self.next_heartbeat = now + self._interval_seconds
@@ -46,7 +48,8 @@ class Liveness:
         """
         pause_seconds = now - self._last_tick - self._interval_seconds
         self._last_tick = now
-        if pause_seconds > self._interval_seconds:
+        self.is_late = pause_seconds > self._interval_seconds
+        if self.is_late:
             self.last_heard = min(now, self.last_heard + pause_seconds)
         return now - self.last_heard > self._timeout_seconds
 

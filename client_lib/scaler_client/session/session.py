@@ -397,7 +397,11 @@ class Session:
             self._lose_scheduler(SchedulerLostError(self._timeout_text()))
             liveness.last_heard = now
             self._is_silence_logged = False
-        elif self.scheduler is not None and liveness.is_silent(now) is not self._is_silence_logged:
+        elif (
+            self.scheduler is not None
+            and not liveness.is_late
+            and liveness.is_silent(now) is not self._is_silence_logged
+        ):
             self._log_silence(now)
 
     @property

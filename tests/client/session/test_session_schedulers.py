@@ -200,6 +200,16 @@ def test_a_pause_of_the_process_does_not_count_as_silence(session: Session) -> N
     assert isinstance(sink.told[0][1], SchedulerLostError)
 
 
+def test_a_pause_of_the_process_is_not_logged_as_silence(session: Session, caplog: pytest.LogCaptureFixture) -> None:
+    """A program may hold the interpreter's lock for long, for example while it pickles an argument of a gigabyte."""
+    submit(session, SinkRecorder())
+    be_silent(session, 0.0, 2 * HEARTBEAT_SECONDS - 0.1)
+    session.tick(30.0)  # the scheduler has answered, and the answer is read behind this tick
+    session.handle(messages.HeartbeatEcho(2), 30.0)
+    session.tick(30.0 + HEARTBEAT_SECONDS)
+    assert not caplog.messages
+
+
 def test_after_a_loss_the_session_works_with_the_next_scheduler(session: Session) -> None:
     submit(session, SinkRecorder())
     be_silent(session, 0.0, 100.0)
