@@ -14,6 +14,7 @@ import ast
 import hashlib
 import importlib.util
 import io
+import itertools
 import linecache
 import os
 import pickle
@@ -30,8 +31,9 @@ from typing import Any, Protocol
 
 from ..commands import module_folders
 
-Versions = tuple[tuple[str, str, str], ...]
-"""Names of modules with the SHA-256 and the path of their files. A module comes after those that it imports."""
+Versions = tuple[tuple[str, str, str, tuple[str, ...]], ...]
+"""Names of modules with the SHA-256 and the path of their files, and the modules of the program that they import. A
+module comes after those that it imports."""
 
 MAX_MODULES = 200
 """The most modules of one function that are compared."""
@@ -125,7 +127,10 @@ class ProgramModules:
         named = len(found)
         for name in tuple(self._reloaded):
             self._add(name, found, set())
-        versions = [(name, version.digest, version.path) for name, version in found.items()]
+        versions = [
+            (name, version.digest, version.path, tuple([each for each in version.imports if each in found]))
+            for name, version in found.items()
+        ]
         return tuple(versions[:named]), tuple(versions[named:])
 
     def _add(self, name: str, found: dict[str, _Version], open_names: set[str]) -> None:
@@ -266,6 +271,11 @@ class _Comparison:
 
 _taken: dict[str, str] = {}
 """The versions of modules that this process has imported."""
+_newest: dict[str, int] = {}
+"""The newest change that a module has seen: of its own file, or of the file of a module that it imports. The changes of
+files are counted. So modules that import each other are loaded again once for each change, and in any order of calls
+all modules have seen all changes."""
+_changes = itertools.count(1)
 _lock = threading.RLock()
 
 
@@ -282,34 +292,34 @@ def take_versions(versions: Versions, others: Versions = (), folders: Sequence[s
     """
     with _lock:
         module_folders.add_late(folders)
-        is_old = False
         for each in versions:
-            is_old = _take(*each, is_old) or is_old
+            _take(*each)
         for each in others:
             try:
-                is_old = _take(*each, is_old) or is_old
+                _take(*each)
             except Exception:  # a function that names the module fails
                 continue
 
 
-def _take(name: str, digest: str, program_path: str, is_old: bool) -> bool:
+def _take(name: str, digest: str, program_path: str, imports: Iterable[str]) -> None:
     """Have a module in this version.
+
+    It is loaded again if it may have imported names of a module before that was loaded again.
 
     Args:
         name: of the module.
         digest: of its file.
         program_path: the path of its file in the program.
-        is_old: load it again in any case: it may have imported names of a module that was loaded again.
-
-    Returns:
-        Whether it was loaded again.
+        imports: modules that it imports.
 
     Raises:
         ImportError: its file is another version here.
         Exception: the module has raised it.
     """
+    newest = max([_newest.get(each, 0) for each in imports], default=0)
+    is_old = newest > _newest.get(name, 0)
     if _taken.get(name) == digest and not is_old and name in sys.modules:
-        return False
+        return
     module = sys.modules.get(name)
     path = _path(name) if module is None else getattr(module, "__file__", None)
     if path is None and module is None and _add_folder(name, digest, program_path):
@@ -322,12 +332,15 @@ def _take(name: str, digest: str, program_path: str, is_old: bool) -> bool:
             del sys.modules[name]
             module = None
     if source is None:  # it is missing or installed here: the import says what is wrong
-        return False
+        return
     here = hashlib.sha256(source).hexdigest()
     if module is None or (name not in _taken and not _is_newer(path)):
         _taken[name] = here
+    if module is None:
+        is_old = False
     if _taken.get(name) == digest and not is_old:
-        return False
+        _newest[name] = max(newest, _newest.get(name, 0))
+        return
     if here != digest:
         raise ImportError(
             f"the module {name!r} of the program is another version than {path} here: send it with "
@@ -335,12 +348,13 @@ def _take(name: str, digest: str, program_path: str, is_old: bool) -> bool:
             name=name,
         )
     if module is not None:
+        is_changed = _taken.get(name) != digest
         _taken[name] = ""  # neither version, if its code fails
         linecache.checkcache(path)
         exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
         program.note_import(name)
+        _newest[name] = next(_changes) if is_changed else newest
     _taken[name] = digest
-    return module is not None
 
 
 def _path(name: str) -> Any:

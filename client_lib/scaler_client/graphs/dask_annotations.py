@@ -17,10 +17,11 @@ OPTIONS = ("capabilities", "cpus", "limit", "priority", "resources", "retries", 
 """The annotations that are options of `Client.options`. All others, such as `workers`, have no effect."""
 
 LOCAL_OPTIONS = frozenset({
-    "cache", "callbacks", "chunksize", "dumps", "func_dumps", "func_loads", "get_id", "initializer", "loads",
+    "cache", "callbacks", "chunksize", "dumps", "flush", "func_dumps", "func_loads", "get_id", "initializer", "loads",
     "num_workers", "optimize_graph", "pack_exception", "pool", "raise_exception", "rerun_exceptions_locally",
 })  # fmt: skip
-"""The keywords of dask's own schedulers. They say how these run a graph, and have no meaning here."""
+"""The keywords of dask's own schedulers. They say how these run a graph, and have no meaning here. `flush` is one that
+xarray passes through `dask.array.store`."""
 
 _log = logging.getLogger(__name__)
 _ignored: set[str] = set()

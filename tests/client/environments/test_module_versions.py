@@ -39,6 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("versioned_leaf", "versioned_top"):
         sys.modules.pop(name, None)
         module_versions._taken.pop(name, None)
+        module_versions._newest.pop(name, None)
     module_versions.program._reloaded.clear()
     module_versions.program._prefixes.clear()
 
@@ -47,14 +48,18 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def version(path: Path) -> tuple[str, str, str]:
-    return path.stem, digest(path), str(path)
+def version(path: Path, *imports: str) -> tuple[str, str, str, tuple[str, ...]]:
+    return path.stem, digest(path), str(path), imports
+
+
+LEAF = "versioned_leaf"
+"""What `versioned_top` imports."""
 
 
 def test_own_modules_come_behind_those_that_they_import(folder: Path) -> None:
     top = importlib.import_module("versioned_top")
     leaf_version = version(folder / "versioned_leaf.py")
-    versions = leaf_version, version(folder / "versioned_top.py")
+    versions = leaf_version, version(folder / "versioned_top.py", LEAF)
     program = ProgramModules()
     names = ["versioned_top", "json", "pytest", "__main__", "missing", "scaler_client"]
     assert program.versions(names) == (versions, ())
@@ -92,7 +97,7 @@ def test_a_module_is_noticed_before_any_function_of_it_was_sent(folder: Path, mo
     del sys.modules["versioned_top"]
     importlib.import_module("versioned_top")
     importlib.reload(sys.modules["versioned_leaf"])
-    leaf, top = (version(folder / f"versioned_{name}.py") for name in ("leaf", "top"))
+    leaf, top = version(folder / "versioned_leaf.py"), version(folder / "versioned_top.py", LEAF)
     assert program.versions([]) == ((), (leaf, top)) and program.compares_arguments
     assert program.versions(["versioned_leaf"]) == ((leaf,), (top,))
 
@@ -115,8 +120,8 @@ def test_a_function_loads_if_a_module_that_it_does_not_name_is_another_version(f
     top: Any = importlib.import_module("versioned_top")
     leaf: Any = sys.modules["versioned_leaf"]
     take_versions((), (version(folder / "versioned_leaf.py"),))
-    other = "versioned_leaf", "0" * 64, ""
-    take_versions((version(folder / "versioned_top.py"),), (other,))
+    other = "versioned_leaf", "0" * 64, "", ()
+    take_versions((version(folder / "versioned_top.py", LEAF),), (other,))
     assert top.call() == (1, "a")
     with pytest.raises(ImportError, match="'versioned_leaf' of the program is another version"):
         take_versions((other,))
@@ -134,15 +139,64 @@ def test_what_was_imported_in_another_version_is_loaded_again(folder: Path) -> N
     top: Any = importlib.import_module("versioned_top")
     old = top.call
     paths = {name: folder / f"{name}.py" for name in ("versioned_leaf", "versioned_top")}
-    take_versions(tuple(map(version, paths.values())))
+    take_versions((version(paths["versioned_leaf"]), version(paths["versioned_top"], LEAF)))
     paths["versioned_leaf"].write_text("WORD = 'second'\n")
     os.utime(paths["versioned_leaf"], (1, 1))
-    versions = tuple(map(version, paths.values()))
+    versions = version(paths["versioned_leaf"]), version(paths["versioned_top"], LEAF)
     take_versions(versions)
     assert top.call() == (1, "second") and top.call is not old
     loaded = top.call
     take_versions(versions)
     assert top.call is loaded
     with pytest.raises(ImportError, match=r"'versioned_top' of the program is another version than .*versioned_top.py"):
-        take_versions((("versioned_top", "0" * 64, ""),))
-    take_versions((("json", "0" * 64, ""), ("a module that is missing", "0" * 64, "")))
+        take_versions((("versioned_top", "0" * 64, "", ()),))
+    take_versions((("json", "0" * 64, "", ()), ("a module that is missing", "0" * 64, "", ())))
+
+
+NAMES = "from versioned_leaf import WORD\n\ndef call():\n    return WORD\n"
+"""A module that has names of another module, which a reload of that one does not change."""
+
+
+def test_a_module_is_loaded_again_after_those_that_it_imports_in_any_order_of_calls(folder: Path) -> None:
+    (folder / "versioned_top.py").write_text(NAMES)
+    top: Any = importlib.import_module("versioned_top")
+    leaf_path, top_path = folder / "versioned_leaf.py", folder / "versioned_top.py"
+    take_versions((version(leaf_path), version(top_path, LEAF)))
+    leaf_path.write_text("WORD = 'second'\n")
+    take_versions((version(leaf_path),))  # for another function, which does not need the module above
+    assert top.call() == "a"
+    take_versions((version(leaf_path), version(top_path, LEAF)))
+    assert top.call() == "second"
+    loaded = top.call
+    for versions in [(version(leaf_path),), (version(leaf_path), version(top_path, LEAF))] * 2:
+        take_versions(versions)
+    assert top.call is loaded, "each change loads it once"
+
+
+def test_a_module_that_nobody_has_named_before_is_loaded_again_too(folder: Path) -> None:
+    (folder / "versioned_top.py").write_text(NAMES)
+    os.utime(folder / "versioned_top.py", (1, 1))
+    top: Any = importlib.import_module("versioned_top")
+    leaf_path = folder / "versioned_leaf.py"
+    take_versions((version(leaf_path),))
+    leaf_path.write_text("WORD = 'second'\n")
+    take_versions((version(leaf_path),))
+    take_versions((version(leaf_path), version(folder / "versioned_top.py", LEAF)))
+    assert top.call() == "second"
+
+
+def test_modules_that_import_each_other_are_loaded_once_for_each_change(folder: Path) -> None:
+    leaf_path, top_path = folder / "versioned_leaf.py", folder / "versioned_top.py"
+    leaf_path.write_text("import versioned_top\nWORD = 'a'\n")
+    importlib.import_module("versioned_leaf")
+    leaf, top = "versioned_leaf", "versioned_top"
+    take_versions((version(leaf_path, top), version(top_path, leaf)))
+    leaf_path.write_text("import versioned_top\nWORD = 'second'\n")
+    orders = (version(leaf_path, top), version(top_path, leaf)), (version(top_path, leaf), version(leaf_path, top))
+    for versions in orders * 2:
+        take_versions(versions)
+    calls = sys.modules[top].call, module_versions._newest[leaf]
+    for versions in orders * 2:
+        take_versions(versions)
+    assert (sys.modules[top].call, module_versions._newest[leaf]) == calls
+    assert sys.modules[top].call() == (1, "second")
