@@ -1,4 +1,5 @@
-"""Large data: 1 MB there and back beside the raw ZeroMQ chain, and an array of 1 GB that all workers of a host read."""
+"""Large data: 1 MB there and back beside the raw ZeroMQ chain, an array of 1 GB that all workers of a host read, and
+arrays as results."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from .workload import identity, read_pages, total
 
 ARGUMENT_BYTES = 1_000_000
 READERS = 8
+RESULT_BYTES = (100_000, 400_000, 1_000_000, 8_000_000, 80_000_000)
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Contender:
 
 def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
-    return [*_round_trips(sizes), *_array(sizes)]
+    return [*_round_trips(sizes), *_array(sizes), *_results(sizes)]
 
 
 def _round_trips(sizes: Sizes) -> list[Figure]:
@@ -108,6 +110,34 @@ def _submitter(client: Client, argument: bytes) -> Callable[[], object]:
             raise RuntimeError("the argument did not come back whole")
 
     return round_trip
+
+
+def _results(sizes: Sizes) -> list[Figure]:
+    """Arrays that a worker makes and the program reads, one after the other."""
+    figures = []
+    with client_of_combo(1) as client:
+        for size in RESULT_BYTES:
+            found = Contender(partial(_sum_of_result, client, size))
+            local = Contender(partial(_sum, size))
+            for contender in (found, local):
+                contender.run_block(sizes.round_trips)
+            for _ in range(sizes.blocks):
+                for contender in (found, local):
+                    contender.medians.append(contender.run_block(sizes.round_trips))
+            name = f"{size / 1e6:g}"
+            figures += [
+                Figure(f"data.result_{name}", f"a result of {name} MB, which the program sums", "ms", found.medians),
+                Figure(f"data.local_{name}", "the same without a task", "ms", local.medians),
+            ]
+    return figures
+
+
+def _sum_of_result(client: Client, size: int) -> int:
+    return int(client.submit(numpy.ones, size, numpy.uint8).result(PATIENCE_SECONDS).sum())
+
+
+def _sum(size: int) -> int:
+    return int(numpy.ones(size, numpy.uint8).sum())
 
 
 def _array(sizes: Sizes) -> list[Figure]:

@@ -371,7 +371,8 @@ struct Dispatch {
   flags @7 :List(UInt8);            # bit 0: profile the task; 1: send `started` when it begins; 2: send its `output`; 3: its result is
                                     # kept, and a large one may be `stored`; 4: the row stands for several calls, as `calls` of its
                                     # Options says; 5: it releases its resources when it is suspended; 6: it is a member of a gang; 7:
-                                    # with bit 3: a small result may be `stored` too. Empty: all 0
+                                    # with bit 3: a small result may be `stored` too; without bit 3: its result is kept, and must
+                                    # not be a `file`. Empty: all 0
   depths @8 :List(UInt32);          # depth and priority of its Options, for the tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # in two's complement
   inputs @10 :List(UInt64);         # ids of objects of the row's client, as hosts know them (see "Ids of results")
@@ -402,6 +403,8 @@ enum Outcome {
   stored @10;          # payload: the size, 8 bytes, little-endian; the result is a file of the host. Never sent to a client
   environmentFailed @11;  # payload: UTF-8 text; no host could prepare the environment of the task
   noRoom @12;          # payload: as of `resultFailed`; the host has no room for the kept result. Never sent to a client
+  file @13;            # payload: the id of the file and the bytes of its frames, 8 bytes each, little-endian; the worker has written the
+                       # result into the directory of its client
 }
 
 struct Results {

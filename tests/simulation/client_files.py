@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from scaler_client.commands.object_files import ObjectName
-from scaler_client.protocol.messages import DataAddress, NoObject, Object, ObjectChunk, Payload, ReadObject
+from scaler_client.protocol.messages import (
+    DataAddress,
+    FileResult,
+    NoObject,
+    Object,
+    ObjectChunk,
+    Payload,
+    ReadObject,
+)
+from scaler_scheduler.core.ids import value_id
 
 from .clock import Process
 
@@ -36,10 +45,12 @@ class SimulatedFiles:
         self._is_full = (client >> 11) % 4 == 0
         self._world = world
         self._files: dict[int, Sequence[Payload]] = {}
+        self._results: dict[int, bytes] = {}
+        """The files of results that the client has not taken, by the id of the file."""
         world.client_files[client] = self
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._files) + len(self._results)
 
     @property
     def is_alive(self) -> bool:
@@ -54,6 +65,19 @@ class SimulatedFiles:
         self._world.trace.count("objects as files of clients")
         self._files[message.id] = message.frames
         return self.announcement(message.id, message.name)
+
+    def take_results(self) -> None:
+        """Do nothing: the directory is always there."""
+
+    def take_result(self, result: FileResult) -> bytes | None:
+        found = self._results.pop(result.file, None)
+        self._world.trace.count("results as files of clients")
+        return found
+
+    def remove_results(self, is_open: Callable[[int], bool]) -> None:
+        for file in [file for file in self._results if not is_open(value_id(file))]:
+            self._world.trace.count("results that nobody takes")
+            del self._results[file]
 
     def ids(self) -> Sequence[int]:
         return list(self._files)
@@ -74,6 +98,15 @@ class SimulatedFiles:
 
     def remove(self, object_id: int) -> None:
         self._files.pop(object_id, None)
+
+    # ----------------------------------------------------------------------------------------------------- for workers
+
+    def write_result(self, file: int, payload: bytes, host: str) -> bool:
+        """Write a result, as a worker of this host does. Returns whether it was written."""
+        if host != self.host or not self.is_alive or not self._can_write or file % 3 == 1:
+            return False
+        self._results[file] = payload
+        return True
 
     # ------------------------------------------------------------------------------------------------------ for agents
 

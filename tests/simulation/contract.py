@@ -29,6 +29,8 @@ from .resource_check import double_booking, read_claim
 from .restart_check import RestartCheck
 from .trace import SimulationError, Trace
 
+_VALUES = (effects.OUTCOME_STORED, effects.OUTCOME_FILE)
+
 
 class Contract:
     """The contract of one scheduler, from its start to its end."""
@@ -304,11 +306,12 @@ class Contract:
                     continue
                 self._returned[name] = outcome
                 self._died.discard(name)
-                self._objects.made(name, attempt)
+                if outcome != effects.OUTCOME_FILE:  # the client is going to send it as an object
+                    self._objects.made(name, attempt)
                 is_first = self._comes_early(name)
                 size = len(event.large[row]) if row in event.large else event.sizes[row]
                 early_bytes += size * is_first
-                has_ended = outcome < effects.OUTCOME_RETRYABLE or outcome == effects.OUTCOME_STORED
+                has_ended = outcome < effects.OUTCOME_RETRYABLE or outcome in _VALUES
                 if is_first and has_ended and early_bytes <= most_early_bytes:
                     self._early[name] = self._trace.now + self._core.limits.client_timeout_seconds
                     if outcome == effects.OUTCOME_STORED:
@@ -901,7 +904,7 @@ class Contract:
             return
         if options.gang_size and outcome < effects.OUTCOME_RETRYABLE:
             pass  # checked above
-        elif outcome < effects.OUTCOME_RETRYABLE:
+        elif outcome < effects.OUTCOME_RETRYABLE or outcome == effects.OUTCOME_FILE:
             is_last = returned == effects.OUTCOME_RETRYABLE and outcome == effects.OUTCOME_EXCEPTION
             self._expect(returned == outcome or is_last, "answered with what no holder has sent", name, outcome)
             if is_last:

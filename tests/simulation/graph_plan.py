@@ -17,7 +17,7 @@ from .gang_plan import add_gangs
 from .host_result_faults import KEPT_FAULTS, LONG_FAULTS
 from .kept_plan import keep_tasks
 from .map_plan import add_maps
-from .plan import Plan, Work, Writer, draw_plain_plan, is_endless
+from .plan import FIRST_FILE_SEED, Plan, Work, Writer, draw_plain_plan, is_endless
 from .reader_plan import add_readers
 from .scripts import Script, SentObject, Source
 
@@ -36,9 +36,9 @@ def draw_plan(seed: int) -> Plan:
     """Return the plan of a seed."""
     if seed >= nested_plan.FIRST_SEED:
         return nested_plan.draw_nested_plan(seed)
-    if seed >= restart_plan.FIRST_SEED:
+    if restart_plan.FIRST_SEED <= seed < FIRST_FILE_SEED:
         return restart_plan.draw_restart_plan(seed)
-    if seed >= load_plan.FIRST_SEED:
+    if load_plan.FIRST_SEED <= seed < FIRST_FILE_SEED:
         return load_plan.draw_load_plan(seed)
     plan, writer = draw_plain_plan(seed)
     chance = random.Random(f"graphs {seed}")

@@ -65,6 +65,26 @@ from scaler_worker.worker import session as worker_session
 
 MUTATIONS = (
     Mutation(
+        "do not ask the client for a result in its file that another task reads",
+        graphs.Graphs, "_hand_over", "if stored.is_needed:", "if False:",
+    ),
+    Mutation(
+        "remove the files of results whose tasks are open",
+        client_session.Session, "_send_heartbeat", "self.tasks.is_known", "lambda _: False",
+    ),
+    Mutation(
+        "forget results in files of clients that come before their clients",
+        results.ResultHandler, "_keep_early", "outcome in (OUTCOME_STORED, OUTCOME_FILE)", "outcome == OUTCOME_STORED",
+    ),
+    Mutation(
+        "answer no result in a file of its client again when the scheduler restarts",
+        sent_answers, "is_final", "outcome in VALUES", "outcome == Outcome.STORED",
+    ),
+    Mutation(
+        "never remove the files of results that do not count",
+        client_session.Session, "_send_heartbeat", "self.objects.files.remove_results(self.tasks.is_known)", "pass",
+    ),
+    Mutation(
         "count no attempt of suspended tasks whose process dies",
         peer_loss.PeerLoss, "worker_died", "for task in _begun(worker, running):",
         "for task in [] if running is None else [running]:",

@@ -334,7 +334,7 @@ class ObjectContract:
 
     def ended(self, name: TaskId, outcome: int) -> None:
         """Note an answer. Call it for all answers before `resolved` for any."""
-        if outcome not in (effects.OUTCOME_VALUE, effects.OUTCOME_KEPT):
+        if outcome not in (effects.OUTCOME_VALUE, effects.OUTCOME_KEPT, effects.OUTCOME_FILE):
             self._failed.setdefault(name, set()).add(outcome)
             self._referred.discard(name)
 
@@ -352,7 +352,7 @@ class ObjectContract:
         keep = self._keep.get(name, events.KEEP_NO)
         if outcome == effects.OUTCOME_KEPT:
             _expect(keep == events.KEEP_YES, "its result is not kept", name)
-        elif outcome == effects.OUTCOME_VALUE:
+        elif outcome in (effects.OUTCOME_VALUE, effects.OUTCOME_FILE):
             _expect(keep != events.KEEP_YES, "its kept result is sent", name)
             return keep == events.KEEP_BOTH and returned is None
         return False

@@ -56,6 +56,9 @@ def host_resources(capabilities: dict[str, int]) -> tuple[HostResource, ...]:
     return (HostResource("gpu", 1000, True),) if "gpu" in capabilities else ()
 
 
+FIRST_FILE_SEED = 8_000_000
+"""From this seed up to 9,000,000, plans are as those of the first seeds, and workers write results to files."""
+
 _DURATIONS = (0.0002, 0.002, 0.015, 0.15, 1.2)
 _MAX_SECONDS = 40.0
 """The run time of all tasks together, without tasks that never end by themselves."""
@@ -159,6 +162,11 @@ class Plan:
         """Whether some agents connect later than their workers. The bounds of waits do not hold then: only agents say
         which resources their hosts have."""
         return self.seed % 4 == 3 and not self.wait_bounds
+
+    @property
+    def has_result_files(self) -> bool:
+        """Whether workers write results into the directories of clients on their hosts."""
+        return FIRST_FILE_SEED <= self.seed < 9_000_000
 
     @property
     def protects_parents(self) -> bool:

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from tests.simulation import gang_plan, load_plan, nested_plan, restart_plan
+from tests.simulation.plan import FIRST_FILE_SEED
 from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.run import run_seed, run_seeds
 from tests.simulation.scheduler_host import FIRST_KEY_SEED
@@ -43,6 +44,12 @@ def test_no_seed_with_neighbours_of_waiting_tasks_fails() -> None:
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["suspensions"] > 500 and figures["successors"] > 50
     assert figures["suspended tasks that died"] > 0
+
+
+def test_no_seed_with_results_as_files_of_clients_fails() -> None:
+    figures, failures = run_seeds(range(FIRST_FILE_SEED, FIRST_FILE_SEED + CHUNK))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["results as files of clients"] > 100
 
 
 def test_no_seed_with_keys_fails() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from traceback import StackSummary
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling.call_rows import ROW_LIMIT_NS, pack_answer, row_calls
-from scaler_client.protocol.messages import Hello, Message, Outcome, TaskAttempt
+from scaler_client.protocol.messages import FileResult, Hello, Message, Outcome, TaskAttempt
 from scaler_client.protocol.wire import encode
 from scaler_worker.objects.kept_results import file_of
 from scaler_worker.task_rows import Row, attempt_of, booking_number, booking_of
@@ -256,6 +257,18 @@ class SimulatedExecution:
 
     def discard_result(self, name: TaskAttempt) -> None:
         self._worker.agent.files.remove((file_of(name),))
+
+    @property
+    def least_file_bytes(self) -> int:
+        return 0 if self._worker.world.plan.has_result_files else sys.maxsize
+
+    def store_large(self, name: TaskAttempt, payload: Any, may_be_file: bool) -> tuple[int, bytes]:
+        worker = self._worker
+        files = worker.world.client_files.get(name[0])
+        file = file_of(name)[1]
+        if may_be_file and files is not None and files.write_result(file, bytes(payload), worker.agent.name):
+            return Outcome.FILE, FileResult(file, len(payload)).pack()
+        return Outcome.VALUE, payload
 
     def new_profile(self) -> SimulatedProfile:
         self._profile = SimulatedProfile()

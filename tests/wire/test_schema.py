@@ -86,7 +86,7 @@ def test_roles_and_outcomes():
     assert outcomes[effects.OUTCOME_RETRYABLE] == "retryable"
     assert outcomes[effects.OUTCOME_TIMED_OUT] == "timedOut"
     others = ["workerDied", "cancelled", "timedOut", "kept", "inputLost", "stored", "environmentFailed", "noRoom"]
-    assert outcomes[effects.WORKER_OUTCOMES :] == others
+    assert outcomes[effects.WORKER_OUTCOMES :] == [*others, "file"]
     assert outcomes[effects.OUTCOME_ENVIRONMENT_FAILED] == "environmentFailed"
     assert outcomes[effects.OUTCOME_KEPT] == "kept"
     assert outcomes[effects.OUTCOME_INPUT_LOST] == "inputLost"

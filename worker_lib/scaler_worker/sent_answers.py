@@ -25,7 +25,7 @@ LATER_HEARTBEATS = 2
 """So many later heartbeats are echoed before an answer, or a report of a death, is dropped: seconds, in which its
 client has read it."""
 
-VALUES = (Outcome.VALUE, Outcome.STORED)
+VALUES = (Outcome.VALUE, Outcome.STORED, Outcome.FILE)
 """The outcomes of tasks that have returned a value."""
 
 
@@ -89,7 +89,7 @@ class SentAnswers:
 
 def is_final(outcome: int) -> bool:
     """Whether a task with this outcome has ended, and its answer is in the message."""
-    return outcome < Outcome.RETRYABLE or outcome == Outcome.STORED
+    return outcome < Outcome.RETRYABLE or outcome in VALUES
 
 
 def _rows_of(results: Results, rows: Sequence[int]) -> Results:

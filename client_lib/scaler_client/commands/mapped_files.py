@@ -23,6 +23,8 @@ LEAST_HUGE_PAGES = 4
 PIECE_PAGES = 2
 """The number of huge pages that are made, and then written while they are still in the processor's cache."""
 
+_SHARED = 1  # MAP_SHARED, which Windows does not have
+
 
 def map_file(descriptor: int, size: int, is_on_disk: bool = False) -> memoryview:
     """Map the first `size` bytes of an open file read-only, at least one byte.
@@ -43,6 +45,18 @@ def map_file(descriptor: int, size: int, is_on_disk: bool = False) -> memoryview
         failure = errno.EIO if failure == errno.EFAULT else failure
         raise OSError(failure, os.strerror(failure))
     return view.toreadonly()
+
+
+def map_copy(descriptor: int, size: int) -> memoryview:
+    """Map the first `size` bytes of an open file, at least one byte, as a copy on write: a page is copied when it is
+    written to, and the file does not change.
+
+    Raises:
+        OSError: the file can't be mapped.
+    """
+    if sys.platform == "win32":
+        return memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY))
+    return _view(_map(descriptor, size, mmap.PROT_READ | mmap.PROT_WRITE, kind=mmap.MAP_PRIVATE), size)
 
 
 def write_frames_to_memory(descriptor: int, frames: Sequence[Any]) -> None:
@@ -104,7 +118,7 @@ def _new_pages(descriptor: int, begin: int, end: int) -> memoryview | None:
     return view
 
 
-def _map(descriptor: int, size: int, protection: int, begin: int = 0) -> int:
+def _map(descriptor: int, size: int, protection: int, begin: int = 0, kind: int = _SHARED) -> int:
     """Map a part of a file. Returns the address, which is aligned to huge pages if the part has room for one.
 
     Raises:
@@ -112,13 +126,13 @@ def _map(descriptor: int, size: int, protection: int, begin: int = 0) -> int:
     """
     # Not mmap.mmap: it keeps a descriptor open for each mapping, and a process may open only about 1,000 files.
     if not 0 < HUGE_PAGE_BYTES <= size:
-        return _checked(_libc.mmap(None, size, protection, mmap.MAP_SHARED, descriptor, begin))
+        return _checked(_libc.mmap(None, size, protection, kind, descriptor, begin))
     size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     reserved_bytes = size + HUGE_PAGE_BYTES
     reserved = _checked(_libc.mmap(None, reserved_bytes, _PROT_NONE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0))
     address = -(-reserved // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
     try:
-        _checked(_libc.mmap(address, size, protection, mmap.MAP_SHARED | _MAP_FIXED, descriptor, begin))
+        _checked(_libc.mmap(address, size, protection, kind | _MAP_FIXED, descriptor, begin))
     except OSError:
         _libc.munmap(reserved, reserved_bytes)
         raise

@@ -13,8 +13,8 @@ from ..errors import RemoteTraceback
 from ..pickling.failed_answers import with_source_lines
 from ..pickling.functions import Function
 from ..pickling.load_failures import add_note, name_task
+from ..pickling.object_frames import Answer
 from ..pickling.references import InputFailure
-from ..protocol.messages import Payload
 
 
 class FailureOrigin(NamedTuple):
@@ -39,7 +39,7 @@ def input_origin(cause: InputFailure, reader: Callable[[], str]) -> FailureOrigi
 
 
 def read_answer(
-    function: Function, outcome: int, answer: Payload, task: str, origin: FailureOrigin | None
+    function: Function, outcome: int, answer: Answer, task: str, origin: FailureOrigin | None
 ) -> tuple[Any, BaseException | None]:
     """Return result and exception of a task from the bytes of its answer. One of them is None.
 

@@ -23,6 +23,7 @@ from ..nested import slot_await, slot_wait, task_host
 from ..pickling.call_rows import IMMUTABLE_TYPES
 from ..pickling.failed_answers import TRACEBACK
 from ..pickling.load_failures import name_task
+from ..pickling.object_frames import Answer
 from ..pickling.references import Call, InputFailure, ObjectHolder, ObjectRef, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .failure_origin import FailureOrigin, cancellation_text, cancelled_error, input_origin, read_answer
@@ -140,7 +141,7 @@ class TaskFuture(Future[T]):
     # (benchmarks/submit_rate.py).
     _state: str = PENDING
     _outcome: int = 0
-    _answer: Payload | None = None
+    _answer: Answer | None = None
     """The bytes of the answer, until they are read. If the application can change what it reads, the bytes stay: tasks
     that get this future as an argument read what its task returned."""
     _exception: BaseException | None = None

@@ -7,6 +7,7 @@ from struct import unpack_from
 from typing import Any, TypeVar
 
 from ..pickling.functions import Function
+from ..pickling.object_frames import Answer, ResultFile
 from ..pickling.references import STAND_INS, Call, InputCollector, is_collecting, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .future import FutureOwner, TaskFuture
@@ -33,10 +34,10 @@ class GangFunction(Function):
         self.answers_pickles = False
 
     def read_answer(
-        self, outcome: int, answer: Payload, function_name: str = "", place: str = ""
+        self, outcome: int, answer: Answer, function_name: str = "", place: str = ""
     ) -> tuple[Any, BaseException | None]:
         """Return the list of results, or the exception of the gang, from the bytes of its answer."""
-        if outcome != Outcome.VALUE:
+        if outcome != Outcome.VALUE or type(answer) is ResultFile:  # members write no files
             return self.of_member.read_answer(outcome, answer, function_name, place)
         try:
             parts = results_of(answer, self.size)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from ..pickling.call_pickles import SMALL_BYTES
 from ..pickling.custom_serializer import Serializer, dump
 from ..pickling.functions import Function
+from ..pickling.object_frames import Answer, ResultFile
 from ..pickling.references import STAND_INS, InputCollector, ObjectRef, ResultObject
 from ..pickling.serializer import dump_exception, dumps
 from ..protocol.messages import Outcome, Payload, TaskAttempt
@@ -30,7 +31,7 @@ class ReadFuture(Protocol):
     _function: Function | None
     _serializer: Serializer | None
     _reference: ObjectRef | None
-    _answer: Payload | None
+    _answer: Answer | None
     _outcome: int
     _result: Any
     _exception: BaseException | None
@@ -59,7 +60,8 @@ def stand_in(future: ReadFuture, collector: InputCollector) -> ObjectRef | bytes
     if function is None or function.serializer is not collector.serializer:
         check_serializer(future, io_thread, collector.serializer)
     is_readable = function is None or function.named_function is None
-    if answer is None or future._outcome != Outcome.VALUE or not is_readable or future._io_thread is not io_thread:
+    is_value = future._outcome == Outcome.VALUE and is_readable
+    if answer is None or type(answer) is ResultFile or not is_value or future._io_thread is not io_thread:
         reference = reference_to(future)
         frames = reference.stored.frames
         if len(frames) != 1 or future._io_thread is not io_thread:
@@ -126,7 +128,9 @@ def give_result(future: ReadFuture) -> None:
         return
     answer = future._answer
     if answer is not None:
-        if future._outcome == Outcome.VALUE:
+        if type(answer) is ResultFile:
+            stored.set_value(answer.frames)
+        elif future._outcome == Outcome.VALUE:
             stored.set_value((answer,))
         else:
             _give_failure(future, stored, future._outcome, answer)

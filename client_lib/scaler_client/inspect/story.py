@@ -25,6 +25,7 @@ _OUTCOMES = {
     Outcome.STORED: "returned a value, which is kept on its host",
     Outcome.ENVIRONMENT_FAILED: "no host could prepare its environment",
     Outcome.NO_ROOM: "its host had no room for the result",
+    Outcome.FILE: "returned a value, as a file of its client",
 }
 
 

@@ -9,20 +9,34 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import zmq
 
 from ..commands.addresses import DATA_ADDRESS_AUTO, Address
 from ..commands.key_files import PeerKeys
-from ..commands.mapped_files import write_frames_to_memory
+from ..commands.mapped_files import map_copy, map_file, write_frames_to_memory
 from ..commands.object_directory import ObjectDirectory, make_directory
-from ..commands.object_files import SHARED_BYTES, SHARED_MEMORY, read_frames, remove_object, write_object
+from ..commands.object_files import (
+    DO_NOT_WAIT,
+    FLAGS,
+    HEAD_BYTES,
+    SHARED_BYTES,
+    SHARED_MEMORY,
+    frame_places,
+    path_of,
+    read_frames,
+    remove_object,
+    result_of,
+    write_object,
+)
 from ..net.data_server import DataAddressError, DataServer
 from ..net.wakeup import WakeupFd
-from ..protocol.messages import DataAddress, Object, Payload
+from ..pickling.object_frames import ResultFile
+from ..protocol.messages import DataAddress, FileResult, Object, Payload
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +63,10 @@ class ClientFiles:
         self._server: _DataThread | None = None
         self._is_possible = True
         """Whether there may be files. If the directory can't be made, all bytes are sent."""
+        self._is_served = False
+        """Whether agents of other hosts may get the files, or it was tried in vain."""
+        self._searched_at = 0
+        """When the directory had changed last in the last search for files to remove, in nanoseconds."""
         self._sizes: dict[int, int] = {}
         """The bytes of the frames in each file, by id."""
         if isinstance(wanted, Address):
@@ -67,6 +85,55 @@ class ClientFiles:
                 return message
             self._sizes[message.id] = size
         return self.announcement(message.id, message.name)
+
+    def take_results(self) -> None:
+        """Make the directory. Workers of this host write large results into it from now on."""
+        self._open_directory()
+
+    def take_result(self, result: FileResult) -> ResultFile | Payload | None:
+        """Map the file with a result, and remove the file. The mapping keeps its bytes.
+
+        Returns:
+            The result; None: there is no such file, or it is damaged.
+        """
+        if self._directory is None:
+            return None
+        path = path_of(self._directory.path, (self._client, result.file))
+        try:
+            descriptor = os.open(path, os.O_RDONLY | DO_NOT_WAIT | FLAGS)
+            try:
+                os.unlink(path)
+                return _map_result(descriptor)
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as error:
+            _log.error("the result in %s is lost: %s", path, error)
+            return None
+
+    def remove_results(self, is_open: Callable[[int], bool]) -> None:
+        """Remove the files of results that nobody is going to take: of attempts that do not count.
+
+        Args:
+            is_open: tells whether a task may still be answered with a file.
+        """
+        if self._directory is None:
+            return
+        try:
+            changed_at = os.stat(self._directory.path).st_mtime_ns
+            if changed_at == self._searched_at:
+                return
+            has_left = False
+            for name in os.listdir(self._directory.path):
+                found = result_of(name)
+                if found is not None:
+                    task_id, path = found, os.path.join(self._directory.path, name)
+                    if is_open(task_id):
+                        has_left = True
+                    else:
+                        os.unlink(path)
+            self._searched_at = 0 if has_left else changed_at
+        except OSError as error:
+            _log.debug("results can't be removed: %s", error)
 
     def ids(self) -> Sequence[int]:
         """Return the ids of all files."""
@@ -119,15 +186,10 @@ class ClientFiles:
 
     def _open(self) -> bool:
         """Make the directory, and serve its files, unless that was done. Returns whether there may be files."""
-        if self._directory is not None or not self._is_possible:
+        if self._is_served or not self._open_directory():
             return self._is_possible
-        self._is_possible = False
-        try:
-            self._directory = make_directory(self._client, [SHARED_MEMORY])
-        except OSError as error:
-            _log.debug("large objects are sent as messages: no directory in %s: %s", SHARED_MEMORY, error)
-            return False
-        self._is_possible = True
+        assert self._directory is not None
+        self._is_served = True
         try:
             server = DataServer(self._wanted, self._scheduler, self._keys, self._directory.path)
         except (DataAddressError, zmq.ZMQError) as error:
@@ -140,6 +202,40 @@ class ClientFiles:
             self._server = _DataThread(server)
             _log.info("agents get large objects at %s", server.address.address)
         return True
+
+    def _open_directory(self) -> bool:
+        """Make the directory, unless that was done. Returns whether there may be files."""
+        if self._directory is None and self._is_possible:
+            try:
+                self._directory = make_directory(self._client, [SHARED_MEMORY])
+            except OSError as error:
+                self._is_possible = False
+                _log.debug("large values are sent as messages: no directory in %s: %s", SHARED_MEMORY, error)
+        return self._is_possible
+
+
+def _map_result(descriptor: int) -> ResultFile | Payload:
+    """Map a file with a result.
+
+    Raises:
+        OSError: it can't be mapped or read.
+        ValueError: it is damaged.
+    """
+    size = os.fstat(descriptor).st_size
+    head = os.pread(descriptor, HEAD_BYTES, 0)
+    places = frame_places(head, size)
+    try:
+        whole = map_file(descriptor, size)
+        own = whole if len(places) == 1 else map_copy(descriptor, size)
+    except OSError:  # a process may have some 65,000 mappings
+        data = bytearray(os.pread(descriptor, size, 0))
+        whole, own = memoryview(bytes(data)), memoryview(data)
+        if len(data) != size:
+            raise
+    frames = [whole[begin : begin + length] for begin, length in places]
+    if len(frames) == 1:
+        return frames[0]
+    return ResultFile(frames, [own[begin : begin + length] for begin, length in places[1:]])
 
 
 class _DataThread:

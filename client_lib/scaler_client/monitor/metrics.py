@@ -28,9 +28,11 @@ from .host_rows import HostRow, host_rows
 from .reader import MonitorReader, Presence
 from .snapshot_view import SnapshotView
 
-OUTCOMES = [outcome for outcome in Outcome if outcome not in (Outcome.RETRYABLE, Outcome.STORED, Outcome.NO_ROOM)]
-"""How tasks end for their clients. Three outcomes are left out, because they occur only between worker and
-scheduler."""
+_UNCOUNTED = (Outcome.RETRYABLE, Outcome.STORED, Outcome.NO_ROOM, Outcome.FILE)
+
+OUTCOMES = [outcome for outcome in Outcome if outcome not in _UNCOUNTED]
+"""How tasks end for their clients. Three outcomes are left out, because they occur only between worker and scheduler.
+A result that is a file counts as a value."""
 
 COMMON_DEATH_CAUSES = ("signal 9", "memory limit", "lease")
 """Causes exported from the start. Prometheus sees no increase of a counter that appears with its first event."""

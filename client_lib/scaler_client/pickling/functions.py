@@ -31,6 +31,7 @@ from .custom_serializer import RemoteCall, Serializer
 from .failed_answers import TEXT_ERRORS, HostVersions, no_hosts, remote_error, text_error, unreadable_answer
 from .large_payloads import LargePayloads
 from .named_function import NamedFunction
+from .object_frames import Answer, ResultFile
 from .retry_policy import NO_POLICY, RetryingFunction, TaskPolicy
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
@@ -124,7 +125,7 @@ class Function:
         """The number of the session's join in which it was sent last. After another join it is sent again."""
 
     def read_answer(
-        self, outcome: int, answer: Payload, function_name: str = "", place: str = ""
+        self, outcome: int, answer: Answer, function_name: str = "", place: str = ""
     ) -> tuple[Any, BaseException | None]:
         """Return result and exception of a task from the bytes of its answer. One of them is None.
 
@@ -134,6 +135,11 @@ class Function:
             function_name: the function that has failed, if that is a different one.
             place: where it has failed. The text of the exception or of its cause names this place.
         """
+        if type(answer) is ResultFile:
+            try:
+                return self._read_value(answer.load())
+            except Exception as error:
+                return None, self._load_failure("result", error, "", "", answer.frames[0])
         if not outcome and self.answers_pickles:  # the most frequent case, with few steps (benchmarks/submit_rate.py)
             if answer == serializer.NONE:
                 return None, None

@@ -11,7 +11,7 @@ import io
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 from ..protocol.messages import Payload
 from .cloudpickle_ext import PROTOCOL, Pickler
@@ -54,13 +54,15 @@ class PickledObject(NamedTuple):
         large.sort(key=lambda place: _size(self.buffers[place]), reverse=True)
         frames: list[Payload] = [b""]
 
+        joined = _JoinedBuffers(self, frozenset(large[:_MAX_OWN]))
+
         def is_in_band(buffer: pickle.PickleBuffer) -> bool:
-            if _size(buffer) < OUT_OF_BAND_BYTES:
+            raw = buffer.raw()
+            if raw.nbytes < OUT_OF_BAND_BYTES and not (large and raw.obj is joined.joined):
                 return True
-            frames.append(buffer.raw())
+            frames.append(raw)
             return False
 
-        joined = _JoinedBuffers(self, frozenset(large[:_MAX_OWN]))
         frames[0] = pickle.dumps(joined, PROTOCOL, buffer_callback=is_in_band)
         return frames
 
@@ -79,6 +81,37 @@ def pickle_object(value: Any) -> PickledObject:
     with io.BytesIO() as file:
         _Pickler(file, PROTOCOL, buffer_callback=buffers.append).dump(value)
         return PickledObject(file.getvalue(), buffers)
+
+
+@final
+class ResultFile:
+    """The result of a task that its worker has written to a file of this client: the mapped frames.
+
+    Args:
+        frames: the pickle and the buffers, read-only: other tasks read what the task has returned.
+        own: the same buffers for the program, which may write to them. Nobody else sees this.
+    """
+
+    __slots__ = ("_own", "frames")
+
+    def __init__(self, frames: Sequence[Payload], own: Sequence[Payload]) -> None:
+        self.frames = frames
+        self._own = own
+
+    def __len__(self) -> int:
+        return sum(map(len, self.frames))
+
+    def load(self) -> Any:
+        """Return the value. Its arrays use the program's own buffers.
+
+        Raises:
+            Exception: any error of the unpickling.
+        """
+        return pickle.loads(self.frames[0], buffers=self._own)
+
+
+Answer = Payload | ResultFile
+"""The payload of an answer. A ResultFile stands for a value."""
 
 
 class _Found(Exception):
@@ -155,10 +188,13 @@ class _JoinedBuffers:
             parts += bytes(begin - end), buffer.raw()
             end = begin + _size(buffer)
             self._spans.append((begin, end))
-        self._joined = b"".join(parts)
+        # As a frame they are a bytearray: a program that gets the value may write to its small arrays, and tasks map
+        # frames read-only. Inside the pickle a task could write to a bytearray.
+        is_frame = own or end >= OUT_OF_BAND_BYTES
+        self.joined = bytearray().join(parts) if is_frame else b"".join(parts)
 
     def __reduce__(self) -> Any:
-        return _unpickled, (*map(pickle.PickleBuffer, (self._data, self._joined)), self._spans, *self._own)
+        return _unpickled, (pickle.PickleBuffer(self._data), pickle.PickleBuffer(self.joined), self._spans, *self._own)
 
 
 def _unpickled(data: Payload, joined: Payload, spans: Sequence[tuple[int, int] | None], *own: Payload) -> Any:

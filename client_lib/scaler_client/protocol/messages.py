@@ -6,6 +6,7 @@ Columns are plain lists. The payloads of a batch are a list with one bytes-like 
 from __future__ import annotations
 
 import enum
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Union
@@ -44,6 +45,7 @@ class Outcome(enum.IntEnum):
     STORED = 10
     ENVIRONMENT_FAILED = 11
     NO_ROOM = 12
+    FILE = 13
 
 
 class Keep(enum.IntEnum):
@@ -56,6 +58,34 @@ class Keep(enum.IntEnum):
 
 TaskAttempt = tuple[int, int, int]
 """A dispatched task: the incarnation of its client, its id, its attempt."""
+
+
+_FILE_RESULT = struct.Struct("<QQ")
+
+
+class FileResult(NamedTuple):
+    """The payload of Outcome.FILE: a result that its worker has written into the directory of its client."""
+
+    file: int
+    """The id in the name of the file."""
+    size: int
+    """The bytes of its frames."""
+
+    def pack(self) -> bytes:
+        """Return the payload."""
+        return _FILE_RESULT.pack(*self)
+
+    @classmethod
+    def unpack(cls, payload: Payload) -> FileResult:
+        """Return what a payload says.
+
+        Raises:
+            ValueError: it has another length.
+        """
+        try:
+            return cls(*_FILE_RESULT.unpack(payload))
+        except struct.error as error:
+            raise ValueError(f"malformed name of a file: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -297,7 +327,7 @@ FLAG_RELEASE = 32
 """The row releases its resources when it is suspended."""
 FLAG_GANG = 64
 FLAG_STORE_SMALL = 128
-"""With FLAG_MAY_STORE: also a small result may be a file."""
+"""With FLAG_MAY_STORE: also a small result may be a file. Without it: the result is kept, and must not be a file."""
 
 INPUT_IN_WORKER_FILE = 2
 """In Dispatch.input_sources: a file that a worker of the host has made."""

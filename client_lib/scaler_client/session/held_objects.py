@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Protocol
 
 from ..futures.kept_results import KeptResult
+from ..pickling.object_frames import ResultFile
 from ..pickling.references import ResultObject, StoredObject
-from ..protocol.messages import ForgetObjects, HeldResults, Message, Object, Objects, Payload, TaskAttempt
+from ..protocol.messages import FileResult, ForgetObjects, HeldResults, Message, Object, Objects, Payload, TaskAttempt
 from .backlog import BATCH_ROWS, Backlog
 
 
@@ -17,6 +18,19 @@ class ClientFiles(Protocol):
 
     def share(self, message: Object) -> Object:
         """Write an object to a file; return the message to send: the object itself if it is no file."""
+
+    def take_results(self) -> None:
+        """Let workers of this host write large results to files from now on."""
+
+    def take_result(self, result: FileResult) -> ResultFile | Payload | None:
+        """Take a result out of its file; None: there is no such file, or it is damaged."""
+
+    def remove_results(self, is_open: Callable[[int], bool]) -> None:
+        """Remove the files of results that nobody is going to take: of attempts that do not count.
+
+        Args:
+            is_open: tells whether a task may still be answered with a file.
+        """
 
     def ids(self) -> Sequence[int]:
         """Return the ids of all files."""
@@ -43,6 +57,16 @@ class NoFiles:
     def share(self, message: Object) -> Object:
         """Return the message."""
         return message
+
+    def take_results(self) -> None:
+        """Do nothing."""
+
+    def take_result(self, result: FileResult) -> ResultFile | Payload | None:
+        """Return None."""
+        return None
+
+    def remove_results(self, is_open: Callable[[int], bool]) -> None:
+        """Do nothing."""
 
     def ids(self) -> Sequence[int]:
         """Return nothing."""

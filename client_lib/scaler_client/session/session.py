@@ -11,7 +11,7 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from ..environments.environment import Environment, contents_messages
 from ..errors import ClientClosedError, SchedulerLostError
@@ -46,6 +46,7 @@ class State(enum.Enum):
 
 
 _JOINED = State.JOINED  # looked up once a task
+_FILE = messages.Outcome.FILE.value
 
 
 class Session:
@@ -450,6 +451,7 @@ class Session:
     def _send_heartbeat(self, now: float) -> None:
         if self.state is State.JOINED:
             self._batch.outgoing += self._acks.rest()
+            self.objects.files.remove_results(self.tasks.is_known)
         self._batch.outgoing.append(self._liveness.heartbeat(now))
         self._expects_answer = True
 
@@ -497,6 +499,7 @@ class Session:
         self._inputs.is_joined = True
         self._acks.restart(welcome.result_window)
         self.frame_limit.restart(welcome.message_size_limit)
+        self.objects.files.take_results()
         self._liveness.fit_lease(welcome.lease_seconds)
         self._batch.restart(welcome.credit)
         self._batch.outgoing += [environment.message() for environment in list(self._environments.values())]
@@ -582,6 +585,9 @@ class Session:
     # ---------------------------------------------------------------------------------------------- answers and errors
 
     def _handle_resolved(self, message: messages.Resolved) -> None:
+        received = sum(map(len, message.payloads))
+        if _FILE in message.outcomes:
+            received += self._take_files(message)
         self._kept_values.refuse(message)
         self.tasks.resolve_all(message)
         self._batch.backlog.drop_answered(message.ids, message.outcomes)
@@ -593,7 +599,24 @@ class Session:
         else:
             self._cancels.answer(message.ids)
         if self.state is State.JOINED:
-            self._batch.outgoing += self._acks.acknowledge(sum(map(len, message.payloads)))
+            self._batch.outgoing += self._acks.acknowledge(received)
+
+    def _take_files(self, message: messages.Resolved) -> int:
+        """Put results that are files of this client in the place of their names. Return the bytes of these files."""
+        message.outcomes, message.payloads = list(message.outcomes), list(message.payloads)
+        file_bytes = 0
+        for row, outcome in enumerate(message.outcomes):
+            if outcome == _FILE:
+                result = messages.FileResult.unpack(message.payloads[row])
+                file_bytes += result.size
+                taken = self.objects.files.take_result(result)
+                if taken is None:
+                    message.outcomes[row] = messages.Outcome.RESULT_FAILED
+                    message.payloads[row] = b"the file with the result, in this client's directory, is gone or damaged"
+                else:
+                    message.outcomes[row] = messages.Outcome.VALUE
+                    message.payloads[row] = cast(messages.Payload, taken)  # `Function.read_answer` knows a ResultFile
+        return file_bytes
 
     def _handle_output(self, message: messages.Output) -> None:
         self.on_output(message)

@@ -7,7 +7,7 @@ from ..protocol.messages import Outcome
 from ..protocol.snapshots import WorkerState
 
 _STORED = 10  # number in the schema: kept on a host, reported to clients as kept
-_DONE = (Outcome.VALUE, Outcome.KEPT, _STORED)
+_DONE = (Outcome.VALUE, Outcome.KEPT, _STORED, Outcome.FILE)
 _CANCELLED = (Outcome.CANCELLED,)
 _DIED = (Outcome.WORKER_DIED,)
 

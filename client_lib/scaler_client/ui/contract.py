@@ -149,12 +149,12 @@ TOPICS = ("series", "tasks", "running", "workers", "agents", "clients", "functio
 
 OUTCOMES = (
     "value", "exception", "function failed", "result failed", "exception, retryable", "worker died", "cancelled",
-    "timed out", "kept", "input lost", "stored", "environment failed", "no room",
+    "timed out", "kept", "input lost", "stored", "environment failed", "no room", "file",
 )  # fmt: skip
 """Outcome names, by their number in the schema."""
 RETURNED = 255
 """The outcome of an execution without an end: its worker was lost, or the task was taken back and dispatched again."""
-GOOD_OUTCOMES = frozenset((0, 8, 10))
+GOOD_OUTCOMES = frozenset((0, 8, 10, 13))
 NEUTRAL_OUTCOMES = frozenset((6, RETURNED))
 
 PRESENCES = {

@@ -23,12 +23,21 @@ ObjectName = tuple[int, int]
 """The name of an object's file: its client's incarnation, and an id. For results of tasks, `file_id` makes the id."""
 
 _FILE_ID_SHIFT, _VERSIONS = 48, 1 << 15
+_NAME_LENGTH = 33
 
 
 def file_id(task_id: int, attempt: int) -> int:
     """Return the id of the file with the result of this attempt. With it, a file of an attempt that does not count is
     never taken for the value."""
     return task_id | attempt % _VERSIONS << _FILE_ID_SHIFT
+
+
+def result_of(file_name: str) -> int | None:
+    """Return the task of a file with the result of an attempt; None: it is a file of something else."""
+    if not _FILE_NAME.fullmatch(file_name) or len(file_name) != _NAME_LENGTH:
+        return None
+    attempt, task_id = divmod(int(file_name[17:], 16), 1 << _FILE_ID_SHIFT)
+    return task_id if attempt else None
 
 
 SHARED_MEMORY = "/dev/shm"
@@ -55,6 +64,8 @@ _MAGIC = b"scalerO1"
 _HEADER = struct.Struct("<8sQ")
 _FILE_NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}(\.[0-9]+\.part|(\.[0-9]+){3})?")
 _MAX_FRAMES = 64
+HEAD_BYTES = _HEADER.size + 8 * _MAX_FRAMES
+"""The most bytes of a file before its frames."""
 
 
 def directory_of(incarnation: int) -> str:
@@ -156,7 +167,7 @@ def finish_part(directory: str, name: ObjectName, descriptor: int) -> None:
     """
     path = part_path(directory, name)
     try:
-        head = os.pread(descriptor, _HEADER.size + 8 * _MAX_FRAMES, 0)
+        head = os.pread(descriptor, HEAD_BYTES, 0)
         frame_places(head, os.fstat(descriptor).st_size)
         os.replace(path, path_of(directory, name))
     except BaseException:
@@ -205,7 +216,7 @@ def read_frames(directory: str, name: ObjectName) -> list[bytes]:
     descriptor = os.open(path_of(directory, name), os.O_RDONLY | DO_NOT_WAIT | FLAGS)
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        head = file.read(_HEADER.size + 8 * _MAX_FRAMES)
+        head = file.read(HEAD_BYTES)
         frames = []
         for begin, size in frame_places(head, status.st_size):
             file.seek(begin)

@@ -54,11 +54,12 @@ OUTCOME_INPUT_LOST = 9
 OUTCOME_STORED = 10
 OUTCOME_ENVIRONMENT_FAILED = 11
 OUTCOME_NO_ROOM = 12
-OUTCOMES = 13
+OUTCOME_FILE = 13
+OUTCOMES = 14
 """The number of outcomes."""
 
 WORKER_OUTCOMES = 5
-"""Workers may send outcomes below this one, and three more: INPUT_LOST, STORED and NO_ROOM."""
+"""Workers may send outcomes below this one, and four more: INPUT_LOST, STORED, NO_ROOM and FILE."""
 
 
 class Effect:
@@ -200,9 +201,11 @@ class ForgetFunctions(Effect):
 class Rows:
     """Payloads of a growing batch: sizes and runs of joined bytes for small ones, a frame for each large one."""
 
-    __slots__ = ("large_frames", "large_rows", "parts", "sizes")
+    __slots__ = ("file_bytes", "large_frames", "large_rows", "parts", "sizes")
 
     def __init__(self) -> None:
+        self.file_bytes = 0
+        """The bytes of results that are files of the client."""
         self.sizes: list[int] = []
         self.parts: list[bytes] = []
         self.large_rows: list[int] = []
@@ -210,8 +213,8 @@ class Rows:
 
     @property
     def byte_count(self) -> int:
-        """The bytes of all payloads."""
-        return sum(map(len, self.parts)) + sum(map(len, self.large_frames))
+        """The bytes of all payloads, and of the files that some of them name."""
+        return sum(map(len, self.parts)) + sum(map(len, self.large_frames)) + self.file_bytes
 
     def append_run(self, sizes: Sequence[int], joined: bytes) -> None:
         """Add rows whose payloads follow one another in `joined`."""

@@ -10,7 +10,13 @@ from typing import Any, Callable
 
 from scaler_scheduler.commands.object_files import SHARED_BYTES
 from scaler_scheduler.core import events
-from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_NO_ROOM, OUTCOME_STORED, WORKER_OUTCOMES
+from scaler_scheduler.core.effects import (
+    OUTCOME_FILE,
+    OUTCOME_INPUT_LOST,
+    OUTCOME_NO_ROOM,
+    OUTCOME_STORED,
+    WORKER_OUTCOMES,
+)
 from scaler_scheduler.core.events import CPUS, MAX_AMOUNT, MAX_UNITS, UNIT
 from scaler_scheduler.core.ids import NAME_LIMIT, DataAddress
 from scaler_scheduler.wire import one_row_codec
@@ -67,6 +73,8 @@ ERROR_LIMIT = 8000
 _HEX_DIGITS = frozenset("0123456789abcdef")
 
 STORED_SIZE_BYTES = 8
+FILE_RESULT_BYTES = 16
+_FURTHER_OUTCOMES = (OUTCOME_INPUT_LOST, OUTCOME_STORED, OUTCOME_NO_ROOM, OUTCOME_FILE)
 """The bytes in which a worker reports the size of a stored result."""
 
 # capnpy raises these for truncated, contradictory or hostile bytes. SystemError: compiled capnpy, union tag 0xFFFF.
@@ -489,10 +497,12 @@ def _results(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
 
 def _check_outcomes(outcomes: "array[int]", sizes: "array[int]") -> None:
     for outcome, size in zip(outcomes, sizes):
-        if outcome >= WORKER_OUTCOMES and outcome not in (OUTCOME_INPUT_LOST, OUTCOME_STORED, OUTCOME_NO_ROOM):
+        if outcome >= WORKER_OUTCOMES and outcome not in _FURTHER_OUTCOMES:
             raise WireError(f"outcome {outcome} is not for workers")
         if outcome == OUTCOME_STORED and size != STORED_SIZE_BYTES:
             raise WireError(f"the size of a stored result has {size} bytes, not {STORED_SIZE_BYTES}")
+        if outcome == OUTCOME_FILE and size != FILE_RESULT_BYTES:
+            raise WireError(f"the name of a file with a result has {size} bytes, not {FILE_RESULT_BYTES}")
 
 
 def _started(route: bytes, message: Any, frames: list[bytes]) -> events.Event:

@@ -269,7 +269,7 @@ _Keep_list_item_type = _EnumItemType(Keep)
 
 class Outcome(_BaseEnum):
     __capnpy_id__ = 10462563659632802732
-    __members__ = ('value', 'exception', 'function_failed', 'result_failed', 'retryable', 'worker_died', 'cancelled', 'timed_out', 'kept', 'input_lost', 'stored', 'environment_failed', 'no_room',)
+    __members__ = ('value', 'exception', 'function_failed', 'result_failed', 'retryable', 'worker_died', 'cancelled', 'timed_out', 'kept', 'input_lost', 'stored', 'environment_failed', 'no_room', 'file',)
     @staticmethod
     def _new(x):
         return Outcome(x)

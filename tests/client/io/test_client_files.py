@@ -14,11 +14,20 @@ from tests.waiting import wait_until
 from scaler_client.commands import object_directory, object_files
 from scaler_client.commands.addresses import Address, parse_bind_address
 from scaler_client.commands.object_directory import ObjectDirectory, make_directory
-from scaler_client.commands.object_files import CHUNK_BYTES, SHARED_BYTES, directory_of, read_frames
+from scaler_client.commands.object_files import (
+    CHUNK_BYTES,
+    SHARED_BYTES,
+    directory_of,
+    file_id,
+    path_of,
+    read_frames,
+    write_object,
+)
 from scaler_client.io import client_files
 from scaler_client.io.client_files import ClientFiles
 from scaler_client.net.data_server import DataAddressError
-from scaler_client.protocol.messages import DataAddress, NoObject, Object, ObjectChunk, ReadObject
+from scaler_client.pickling.object_frames import ResultFile
+from scaler_client.protocol.messages import DataAddress, FileResult, NoObject, Object, ObjectChunk, ReadObject
 from scaler_client.protocol.wire import decode, encode
 
 CLIENT = 6
@@ -220,3 +229,80 @@ def test_make_directory_removes_what_killed_clients_have_left(tmp_path: Path) ->
     made = make_directory(6, [str(tmp_path)])
     assert os.listdir(tmp_path) == ["scaler-0000000000000006"]
     made.remove()
+
+
+def write_result(directory: Path, task_id: int, frames: list[bytes], attempt: int = 1) -> FileResult:
+    """Do what a worker does with a large result."""
+    file = file_id(task_id, attempt)
+    write_object(str(directory), (CLIENT, file), frames)
+    return FileResult(file, sum(map(len, frames)))
+
+
+def test_a_result_is_taken_out_of_its_file(make: Make) -> None:
+    files = make()
+    files.take_results()
+    directory = Path(directory_of(CLIENT))
+    result = write_result(directory, 7, FRAMES)
+    taken = files.take_result(result)
+    assert isinstance(taken, ResultFile) and len(taken) == result.size and not os.listdir(directory)
+    assert list(map(bytes, taken.frames)) == FRAMES
+    (own,) = taken._own
+    assert isinstance(own, memoryview)
+    own[:5] = b"again"
+    assert bytes(taken.frames[1]) == FRAMES[1], "other tasks read what the task has returned"
+
+
+def test_a_result_of_one_frame_is_its_bytes(make: Make) -> None:
+    files = make()
+    files.take_results()
+    taken = files.take_result(write_result(Path(directory_of(CLIENT)), 7, [FRAMES[1]]))
+    assert isinstance(taken, memoryview) and taken == FRAMES[1]
+
+
+def test_a_result_without_a_mapping_is_read(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process has some 65,000 mappings at most."""
+
+    def fail(*_: object) -> memoryview:
+        raise OSError(12, "no more mappings")
+
+    files = make()
+    files.take_results()
+    result = write_result(Path(directory_of(CLIENT)), 7, FRAMES)
+    monkeypatch.setattr(client_files, "map_copy", fail)
+    taken = files.take_result(result)
+    assert isinstance(taken, ResultFile) and list(map(bytes, taken.frames)) == FRAMES
+    (own,) = taken._own
+    assert isinstance(own, memoryview) and not own.readonly
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"no object"])
+def test_a_result_without_a_file_is_lost(make: Make, damage: bytes | None) -> None:
+    files = make()
+    files.take_results()
+    if damage is not None:
+        Path(path_of(directory_of(CLIENT), (CLIENT, file_id(7, 1)))).write_bytes(damage)
+    assert files.take_result(FileResult(file_id(7, 1), 5)) is None
+
+
+def test_results_that_nobody_takes_are_removed(make: Make) -> None:
+    files = make()
+    files.take_results()
+    directory = Path(directory_of(CLIENT))
+    wanted = write_result(directory, 7, FRAMES)
+    write_result(directory, 8, FRAMES, attempt=3)
+    files.share(Object(9, FRAMES))
+    files.remove_results(lambda task_id: task_id == 7)
+    assert files.has(9) and len(os.listdir(directory)) == 2
+    assert files.take_result(wanted) is not None
+    write_result(directory, 8, FRAMES, attempt=4)
+    files.remove_results(lambda _: False)
+    assert len(os.listdir(directory)) == 1 and read_frames(str(directory), (CLIENT, 9)) == FRAMES
+
+
+def test_a_closed_client_has_no_results(make: Make) -> None:
+    files = make()
+    files.take_results()
+    result = write_result(Path(directory_of(CLIENT)), 7, FRAMES)
+    files.close()
+    assert files.take_result(result) is None and not os.path.exists(directory_of(CLIENT))
+    files.remove_results(lambda _: False)

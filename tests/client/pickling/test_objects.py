@@ -57,7 +57,7 @@ LARGE = OUT_OF_BAND_BYTES
         (Buffer(bytes(LARGE)), 1),
         (Buffer(bytearray(LARGE)), 1),
         (Buffer(bytes(LARGE - 1)), 0),
-        ({"a": [Buffer(b"1" * LARGE), Buffer(b"2" * LARGE)], "small": Buffer(b"3")}, 2),
+        ({"a": [Buffer(b"1" * LARGE), Buffer(b"2" * LARGE)], "small": Buffer(b"3")}, 3),
         (Buffer(memoryview(bytes(4 * LARGE)).cast("I", (16, LARGE // 16))), 1),
         ([1, "two", None], 0),
         (b"x" * LARGE, 0),

@@ -7,11 +7,30 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.client.session.stand_ins import UNLIMITED, SinkRecorder, new_session, sent_without_functions, submit, welcome
+from tests.client.session.stand_ins import (
+    HEARTBEAT_SECONDS,
+    UNLIMITED,
+    SinkRecorder,
+    new_session,
+    sent_without_functions,
+    submit,
+    welcome,
+)
 
 from scaler_client.pickling.references import CallWithInputs, ResultObject, StoredObject
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import DataAddress, FetchObjects, ForgetObjects, Object, Payload
+from scaler_client.protocol.messages import (
+    DataAddress,
+    FetchObjects,
+    FileResult,
+    ForgetObjects,
+    Object,
+    Outcome,
+    Payload,
+    Received,
+    Resolved,
+)
+from scaler_client.session.held_objects import NoFiles
 from scaler_client.session.session import Session
 
 DATA = DataAddress("tcp://laptop:1", "", "ticket")
@@ -19,7 +38,7 @@ LARGE = b"large" * 10
 SMALL = b"small"
 
 
-class Files:
+class Files(NoFiles):
     """Objects of at least the size of LARGE are files."""
 
     def __init__(self) -> None:
@@ -251,3 +270,50 @@ def test_clear_keeps_the_arguments_of_running_calls() -> None:
     assert ForgetObjects([other.id]) in sent_without_functions(session) and stored.id in files.there
     session.objects.forget(stored)
     assert sent_without_functions(session) == [ForgetObjects([stored.id])]
+
+
+class ResultFiles(Files):
+    """The client's directory with some results."""
+
+    def __init__(self, *results: int) -> None:
+        super().__init__()
+        self.results = {file: b"value %d" % file for file in results}
+        self.is_open: Any = None
+
+    def take_result(self, result: FileResult) -> Payload | None:
+        return self.results.pop(result.file, None)
+
+    def remove_results(self, is_open: Any) -> None:
+        self.results = {file: value for file, value in self.results.items() if is_open(file)}
+
+
+def answer(session: Session, *ids: int, size: int = 1000) -> None:
+    payloads: list[Payload] = [FileResult(each, size).pack() for each in ids]
+    session.handle(Resolved(list(ids), [Outcome.FILE.value] * len(ids), payloads), 1.0)
+
+
+def test_a_result_in_a_file_is_a_value() -> None:
+    session = new_session()
+    files = ResultFiles(0)
+    session.objects.files = files
+    session.handle(welcome(result_window=8000), 0.0)
+    sinks = [SinkRecorder(), SinkRecorder()]
+    for sink in sinks:
+        submit(session, sink)
+    session.pop_outgoing()
+    answer(session, 0, 1)
+    assert [told[1:] for sink in sinks for told in sink.told] == [
+        (Outcome.VALUE, b"value 0"),
+        (Outcome.RESULT_FAILED, b"the file with the result, in this client's directory, is gone or damaged"),
+    ]
+    assert [each.bytes for each in session.pop_outgoing() if isinstance(each, Received)] == [2 * (16 + 1000)]
+
+
+def test_files_of_results_stay_while_their_tasks_are_open() -> None:
+    session = new_session()
+    files = ResultFiles(0, 1)
+    session.objects.files = files
+    session.handle(welcome(), 0.0)
+    submit(session, SinkRecorder())
+    session.tick(HEARTBEAT_SECONDS + 1)
+    assert list(files.results) == [0]

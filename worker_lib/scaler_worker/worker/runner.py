@@ -29,7 +29,9 @@ from scaler_client.protocol.messages import (
 )
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults, file_of
+from scaler_worker.objects.result_files import FILE_BYTES, store_large
 from scaler_worker.objects.table import result_file
+from scaler_worker.sent_answers import VALUES
 from scaler_worker.task_rows import Row, attempt_of, booking_of
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.dispatch_rows import with_results
@@ -45,6 +47,9 @@ from scaler_worker.worker.session import WorkerSession
 
 _SPECIAL_FLAGS = FLAG_PROFILE | FLAG_REPORT_START
 """Flags that need work before the task begins."""
+
+_NOT_FOR_CLIENT = FLAG_MAY_STORE | FLAG_STORE_SMALL | FLAG_GANG
+"""Flags of tasks whose client does not get the result itself."""
 
 _VALUE = Outcome.VALUE.value
 _STORED = Outcome.STORED.value
@@ -102,6 +107,13 @@ class Execution(Protocol):
     def discard_result(self, name: TaskAttempt) -> None:
         """Remove the file of an attempt that was stopped, if it has written one."""
 
+    @property
+    def least_file_bytes(self) -> int:
+        """From how many bytes on `store_large` is called with a result."""
+
+    def store_large(self, name: TaskAttempt, payload: Payload, may_be_file: bool) -> tuple[int, Payload]:
+        """The outcome and the payload of a large result (`objects.result_files`)."""
+
     def new_profile(self) -> Profile: ...
 
 
@@ -118,6 +130,8 @@ class ProcessExecution:
         self.inputs = objects.inputs
         self.store_for = kept.writer_for
         self.discard_result = kept.discard
+        self.least_file_bytes = FILE_BYTES
+        self.store_large = store_large
         self.new_profile = ProcessProfile
 
 
@@ -231,6 +245,7 @@ class Runner:
         page = task.page
         queue, answers, handed = session.queue, session.answers, session.handed
         run = self._execution.run
+        least_file = self._execution.least_file_bytes
         now_ns = self._slot.threads.now_ns
         if not queue:
             return
@@ -289,13 +304,15 @@ class Runner:
                 session.running = row
                 outcome, payload = (run if run_special is None else run_special)(function, payload)
                 session.running = None
+                if len(payload) >= least_file:
+                    outcome, payload = self._store_large(row, outcome, payload)
                 is_woken = wakeup.is_set
                 if is_woken:
                     suspended_ns, stopped_at = self._finish_special(row)
                     begun += suspended_ns
                     if stopped_at is not None:
                         self._discard_result(row)
-                        if outcome in (_VALUE, _STORED):
+                        if outcome in VALUES:
                             outcome, payload, *failure = self._execution.ignored_stop(stopped_at)
                             session.note_failure(attempt_of(row), *failure)
             except TaskStoppedError as error:
@@ -331,6 +348,15 @@ class Runner:
         if answers is not session.answers:
             with self._connection.lock:
                 session.keep_answers(answers)
+
+    def _store_large(self, row: Row, outcome: int, payload: Payload) -> tuple[int, Payload]:
+        """Return the outcome and the payload of a large answer: a value may become a file of its client."""
+        if outcome != _VALUE:
+            return outcome, payload
+        name = attempt_of(row)
+        # Not a result that a row behind it reads, that is kept for other tasks, or that is a part of a gang's answer.
+        is_for_client = name not in self._session.handed and (len(row) == 5 or not row[5] & _NOT_FOR_CLIENT)
+        return self._execution.store_large(name, payload, is_for_client)
 
     def _run_calls(self, row: Row, function: int, payload: Payload, **load: Load) -> tuple[int, Payload]:
         """Run a row that stands for several calls."""

@@ -90,11 +90,12 @@ class Gangs:
             gang.lead.failures += not gang.is_broken
             if not has_retries_left(gang.lead, self._limits.task_retries):
                 self._decide(gang, effects.OUTCOME_EXCEPTION, payload)
-        elif outcome == effects.OUTCOME_STORED:  # a bad worker: it was not allowed to keep the result
+        elif outcome in (effects.OUTCOME_STORED, effects.OUTCOME_FILE):
+            # A bad worker: the result was to come to the scheduler.
             agent = self._tables.agents.find(worker.agent)
             if agent is not None:
                 self._outbox.forget_object(agent.route, task.client.incarnation, file_id(task.id, task.attempt))
-            self._decide(gang, effects.OUTCOME_RESULT_FAILED, b"a member of a gang has kept its result on its host")
+            self._decide(gang, effects.OUTCOME_RESULT_FAILED, b"a member of a gang has written its result to a file")
         else:
             self._decide(gang, outcome, payload)
         self._tables.history.record_returned(task, worker, outcome, duration, error)

@@ -386,6 +386,8 @@ class Graphs:
             self._store_value(task, payload)
         elif outcome == effects.OUTCOME_STORED:
             self._keep_on_host(task, worker, int.from_bytes(payload, "little"))
+        elif outcome == effects.OUTCOME_FILE:
+            self._hand_over(task)
         else:
             self.fail_readers(task, outcome, payload)
             return True
@@ -421,6 +423,18 @@ class Graphs:
         self.object_available(stored)
         if agent.is_retiring and stored.is_needed:
             self._evacuation.fetch(agent, [stored])
+
+    def _hand_over(self, task: Task) -> None:
+        """Ask the client for the result of a task, which has written it to a file of the client."""
+        self._record_node_end(task)
+        self.release_inputs(task)
+        stored = self._result_object(task)
+        if stored is not None:
+            self._tables.objects.hand_over(stored)
+            if stored.is_needed:
+                self._outbox.fetch_object(task.client.route, task.client.incarnation, task.id)
+            else:
+                self.drop_unneeded(stored)
 
     def _result_object(self, task: Task) -> StoredObject | None:
         """Return the object that the task's result becomes, if it is needed."""

@@ -12,6 +12,7 @@ from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.input_delivery import resend_unread
 from scaler_scheduler.core.effects import (
     OUTCOME_EXCEPTION,
+    OUTCOME_FILE,
     OUTCOME_INPUT_LOST,
     OUTCOME_NO_ROOM,
     OUTCOME_RESULT_FAILED,
@@ -36,6 +37,7 @@ from scaler_scheduler.core.state.transitions import (
 )
 from scaler_scheduler.core.tables import EarlyAnswer, Tables, UnclaimedTask
 
+_VALUES = (OUTCOME_VALUE, OUTCOME_STORED, OUTCOME_FILE)
 _AGAIN = -1
 """In place of an outcome: the task waits again."""
 
@@ -181,7 +183,7 @@ class ResultHandler:
             client.returned_bytes += task.size + TASK_OVERHEAD
             ended_bytes += task.size
             counts.resolved += 1
-            if outcome:
+            if outcome and outcome != OUTCOME_FILE:
                 counts.outcomes[outcome] += 1
                 function.failed_tasks += 1
             functions.remove_task(function)
@@ -210,6 +212,10 @@ class ResultHandler:
                 batch.outcomes.append(outcome)
                 batch.rows.sizes.append(size)
                 client.sent_bytes += size
+                if outcome == OUTCOME_FILE:
+                    file_bytes = int.from_bytes(payload[position + 8 : position + size], "little")
+                    batch.rows.file_bytes += file_bytes
+                    client.sent_bytes += file_bytes
             position += size
         if pending is not None:
             pending.rows.parts.append(payload[begin:position])
@@ -232,7 +238,7 @@ class ResultHandler:
         is_over = isinstance(name, UnclaimedTask) and name.is_over
         size = len(event.large[row]) if row in event.large else event.sizes[row]
         outcome = event.outcomes[row]
-        has_ended = outcome < OUTCOME_RETRYABLE or outcome == OUTCOME_STORED
+        has_ended = outcome < OUTCOME_RETRYABLE or outcome in (OUTCOME_STORED, OUTCOME_FILE)
         if is_over or not has_ended or tables.early_bytes + size > self._most_early_bytes:
             return
         results = row_of(event, row, begin)
@@ -249,10 +255,13 @@ class ResultHandler:
         error = event.errors[row] if event.errors else ""
         self._attempt_end.detach(task)
         intent = task.intent
-        if intent == INTENT_TIME_LIMIT and outcome in (OUTCOME_VALUE, OUTCOME_STORED) and exceeds_limit(task, duration):
+        if intent == INTENT_TIME_LIMIT and outcome in _VALUES and exceeds_limit(task, duration):
             outcome = OUTCOME_EXCEPTION  # it has ignored its stop
-        if outcome == OUTCOME_VALUE:
+        if outcome == OUTCOME_VALUE or (outcome == OUTCOME_FILE and task.keep != KEEP_YES):
             pass
+        elif outcome == OUTCOME_FILE:
+            # It was kept only after it had begun, at an earlier scheduler. The client can't take the file.
+            return self._retry(task, worker, OUTCOME_WORKER_DIED, "its result is a file of its client", duration)
         elif outcome == OUTCOME_STORED:
             if not self._host_results.can_store(task, worker):
                 self._host_results.discard_file(worker, task)

@@ -164,7 +164,7 @@ class DispatchWriter:
         row = len(outgoing.ids)
         outgoing.clients.extend([client.incarnation] * len(tasks))
         outgoing.functions.extend([function.number] * len(tasks))
-        store_flags = 0
+        store_flags = effects.FLAG_STORE_SMALL
         is_scarce = self._objects.bytes > self._scarce_bytes
         if is_scarce:
             function.store_small()
@@ -188,7 +188,8 @@ class DispatchWriter:
                     self._history.record_dispatched(worker, client, function, options.name, run, attempt)
                     run = []
                 options, attempt = task.options, task.attempt
-            flags = store_flags if task.keep == KEEP_YES else 0
+            # Without FLAG_MAY_STORE it becomes no file: other tasks read it.
+            flags = store_flags if task.keep == KEEP_YES else effects.FLAG_STORE_SMALL if task.keep else 0
             if flags or options is not DEFAULT_OPTIONS or function.ends_workers:
                 special = _row_options(options, flags, task.may_end_worker and not worker.has_parents)
                 if any(special):

@@ -27,7 +27,8 @@ CLAIM = 0  # the client names it as one that a host has
 MAKE = 1  # the client submits the task that makes it
 FILL = 2  # its bytes are there: from the client, from the task, from the place of its primary copy, or at a host
 REMOVE = 3
-VALUE_ACTION_NAMES = ("claim", "make", "fill", "remove")
+HAND_OVER = 4  # the task that makes it has written it to a file of its client
+VALUE_ACTION_NAMES = ("claim", "make", "fill", "remove", "hand over")
 
 VALUE_TRANSITIONS = {
     (AWAITED, CLAIM): CLAIMED,
@@ -39,6 +40,7 @@ VALUE_TRANSITIONS = {
     (CLAIMED, REMOVE): DROPPED,
     (MAKING, FILL): THERE,
     (MAKING, REMOVE): DROPPED,
+    (MAKING, HAND_OVER): AWAITED,
     (THERE, FILL): THERE,
     (THERE, REMOVE): DROPPED,
 }

@@ -14,6 +14,7 @@ from scaler_scheduler.core.state.value_states import (
     CLAIM,
     DROP,
     FILL,
+    HAND_OVER,
     MAKE,
     REJOIN,
     REMOVE,
@@ -74,6 +75,11 @@ class ObjectTable:
         stored.state = next_value_state(stored.state, MAKE)
         stored.file_id = stored.id
         stored.producer = task
+
+    def hand_over(self, stored: StoredObject) -> None:
+        """Note that only its client has the result of a task, and is going to send it."""
+        stored.state = next_value_state(stored.state, HAND_OVER)
+        stored.producer = None
 
     def give_up(self, stored: StoredObject) -> None:
         """Note that nobody needs an object any more, and that no task makes it. Then remove it."""

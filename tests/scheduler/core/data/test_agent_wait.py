@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from tests.scheduler.core.data.test_graphs import KEEP, KEPT, NAME, NO, A, C, W, only, run, submit
-from tests.scheduler.core.data.test_host_results import AGENT, ON_HOST, OTHER, SIZE, B, U, dispatch, store
+from tests.scheduler.core.data.test_host_results import AGENT, NO_FILE, ON_HOST, OTHER, SIZE, B, U, dispatch, store
 from tests.scheduler.core.harness import SECOND, resolved, results_event, rows_of, warnings_of
 
 from scaler_scheduler.core import effects, events
@@ -62,7 +62,7 @@ def test_a_worker_without_an_agent_sends_its_results(core):
     core.function(C, 1, b"f")
     core.worker(W, 21)
     submit_kept(core, 1)
-    assert only(core, "dispatch") == [dispatch(W, 1)]
+    assert only(core, "dispatch") == [dispatch(W, 1, options=NO_FILE)]
 
 
 def test_other_results_do_not_wait(core):
@@ -102,7 +102,7 @@ def test_an_agent_that_does_not_come_stops_nothing(core):
     core.heartbeat(W)
     store(core, W, 1)
     core.wait(JOIN_SECONDS)
-    assert only(core, "dispatch") == [dispatch(W, 1, attempt=2)], "and the result may not stay"
+    assert only(core, "dispatch") == [dispatch(W, 1, attempt=2, options=NO_FILE)], "and the result may not stay"
     run(core, W, 1, bytes(SIZE), attempt=2)
     assert core.take() == [resolved(1, outcome=KEPT, body=SIZE.to_bytes(8, "little"))]
     assert not warnings_of(core)
@@ -116,7 +116,7 @@ def test_a_result_of_a_late_agent_does_not_count_against_the_retries(core):
     core.take()
     core.wait(JOIN_SECONDS + 1)
     store(core, W, 1)
-    assert only(core, "dispatch") == [dispatch(W, 1, attempt=2)]
+    assert only(core, "dispatch") == [dispatch(W, 1, attempt=2, options=NO_FILE)]
     store(core, W, 1, attempt=2)
     [(_, _, [(_, outcome, text)])] = only(core, "resolved")
     assert outcome == effects.OUTCOME_WORKER_DIED and b"out of reach" in text, "this time it was not asked to store it"

@@ -36,6 +36,8 @@ from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 B, U = b"another agent", b"a worker of the other agent"
 FLAGGED = {0: (effects.FLAG_MAY_STORE, 0, 0)}
+NO_FILE = {0: (effects.FLAG_STORE_SMALL, 0, 0)}
+"""The options of a row whose result other tasks read, and which becomes no file."""
 SIZE = LARGE_BYTES + 1
 FRAMES = [b"pickle", b"b" * LARGE_BYTES]
 AGENT, OTHER = 31, 32
@@ -59,8 +61,9 @@ def store(core, worker, task_id, size=SIZE, attempt=1):
     core.results(worker, [(NAME, task_id, attempt)], 20 * SECOND, effects.OUTCOME_STORED, body)
 
 
-def dispatch(worker, task_id, attempt=1, flagged=False):
-    return ("dispatch", worker, [(NAME, task_id, attempt, 1, b"x")], *([FLAGGED] if flagged else []))
+def dispatch(worker, task_id, attempt=1, flagged=False, options=None):
+    options = FLAGGED if flagged else options
+    return ("dispatch", worker, [(NAME, task_id, attempt, 1, b"x")], *([options] if options else []))
 
 
 def fetched(core, task_id, frames=FRAMES, agent=A):
@@ -110,8 +113,15 @@ def test_which_rows_may_store(core):
     joined(core, W)
     core.worker(b"alone", 29)
     submit(core, [(1, [], KEEP), (2, [], BOTH), (3, [], NO), (4, [], KEEP)])
-    flagged = {row[1]: each[1] for each in only(core, "dispatch") for row in each[2] if len(each) > 3}
-    assert set(flagged.values()) <= {W} and set(flagged) <= {1, 4}
+    flags = {
+        row[1]: (each[1], each[3].get(place, (0,))[0] if len(each) > 3 else 0)
+        for each in only(core, "dispatch")
+        for place, row in enumerate(each[2])
+    }
+    allowed = {(W, effects.FLAG_MAY_STORE), (b"alone", effects.FLAG_STORE_SMALL)}
+    assert {flags[each] for each in (1, 4) if each in flags} <= allowed
+    assert all(flags[each][1] == flag for each, flag in ((2, effects.FLAG_STORE_SMALL), (3, 0)) if each in flags)
+    assert len(flags) >= 2
 
 
 def test_rows_with_small_results_may_not_store(core):
@@ -119,7 +129,7 @@ def test_rows_with_small_results_may_not_store(core):
     submit(core, [(1, [], KEEP), (2, [1], KEEP), (3, [2], KEEP), (4, [3], KEEP), (5, [4], NO)])
     assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
     run(core, W, 1, b"small")
-    assert core.take()[0] == ("dispatch", W, [(NAME, 2, 1, 1, b"xsmall")])
+    assert core.take()[0] == ("dispatch", W, [(NAME, 2, 1, 1, b"xsmall")], NO_FILE)
     run(core, W, 2, bytes(LARGE_BYTES))
     assert only(core, "dispatch", "object", "resolved")[1] == dispatch(W, 3, flagged=True)
     run(core, W, 3, b"small")
@@ -146,7 +156,7 @@ def test_small_results_may_store_while_memory_is_scarce(make_core):
     core.take()
     assert core.scheduler.tables.objects.bytes > 1000
     submit(core, [(2, [], KEEP), (3, [], BOTH)])
-    both = {0: (effects.FLAG_MAY_STORE | effects.FLAG_STORE_SMALL, 0, 0)}
+    both = {0: (effects.FLAG_MAY_STORE | effects.FLAG_STORE_SMALL, 0, 0), 1: NO_FILE[0]}
     [sent] = only(core, "dispatch")
     assert [row[1] for row in sent[2]] == [2, 3] and sent[3] == both
     forget(core, 1)
@@ -164,7 +174,7 @@ def test_tiny_results_are_never_files(make_core):
     core.take()
     assert core.scheduler.tables.objects.bytes > 1000
     submit(core, [(2, [], KEEP)])
-    assert only(core, "dispatch") == [dispatch(W, 2)]
+    assert only(core, "dispatch") == [dispatch(W, 2, options=NO_FILE)]
 
 
 def test_a_reader_goes_to_an_idle_worker_of_the_host(core):
@@ -374,9 +384,9 @@ def test_a_result_stored_without_an_agent_is_made_again(core):
     core.worker(W, 21, agent=AGENT, running=[(NAME, 1, 1)])
     core.wait(JOIN_SECONDS)
     store(core, W, 1)
-    assert only(core, "dispatch") == [("dispatch", W, [(NAME, 1, 2, 1, b"x")])], "it is not asked to store it"
+    assert only(core, "dispatch") == [dispatch(W, 1, attempt=2, options=NO_FILE)], "it is not asked to store it"
     store(core, W, 1, attempt=2)
-    assert core.take() == [("dispatch", W, [(NAME, 1, 3, 1, b"x")])]
+    assert core.take() == [dispatch(W, 1, attempt=3, options=NO_FILE)]
 
 
 @pytest.mark.parametrize("keep", [NO, BOTH])
