@@ -67,11 +67,8 @@ NONE = _dumps(None, _PROTOCOL)
 _NO_ARGUMENTS = _dumps((), _PROTOCOL)
 
 
-def dumps(value: Any, dump: Callable[[Any], bytes] | None = None) -> bytes:
+def dumps(value: Any) -> bytes:
     """Return the value as bytes.
-
-    Args:
-        dump: pickles values of other than plain built-in types; None: cloudpickle.
 
     Raises:
         Exception: any error of the pickling.
@@ -80,7 +77,7 @@ def dumps(value: Any, dump: Callable[[Any], bytes] | None = None) -> bytes:
         return NONE
     if type(value) in _PLAIN or is_plain(value):
         return _dumps(value, _PROTOCOL)
-    return cloudpickle_ext.dumps(value) if dump is None else dump(value)
+    return cloudpickle_ext.dumps(value)
 
 
 loads: Callable[[Payload], Any] = pickle.loads

@@ -18,7 +18,7 @@ from scaler_client.nested import task_host
 from scaler_client.pickling.serializer import dumps
 from scaler_client.protocol.messages import FileResult, Outcome
 from scaler_worker.objects import result_files
-from scaler_worker.objects.result_files import FILE_BYTES, LargeValue, dump_large, store_large
+from scaler_worker.objects.result_files import FILE_BYTES, LargeValue, dump_large, dump_result, store_large
 
 CLIENT = 6
 NAME = CLIENT, 7, 2
@@ -42,7 +42,7 @@ def large(size: int = FILE_BYTES) -> Any:
 
 @pytest.mark.parametrize("value", [1, "a", [1] * 100_000, large(FILE_BYTES // 2), Buffers(*[bytearray(1000)] * 300)])
 def test_values_without_many_large_buffers_are_one_pickle(value: Any) -> None:
-    data = dumps(value, dump_large)
+    data = dump_result(value)
     assert type(data) is bytes and type(pickle.loads(data)) is type(value)
 
 

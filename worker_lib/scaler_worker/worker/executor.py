@@ -41,7 +41,7 @@ from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.objects.cache import InputLostError
 from scaler_worker.objects.callable_copies import CallableCopies, with_own_state
 from scaler_worker.objects.host_storage import NoRoomError
-from scaler_worker.objects.result_files import dump_large
+from scaler_worker.objects.result_files import dump_result
 from scaler_worker.worker.error_text import (
     bounded_traceback,
     describe_error,
@@ -160,7 +160,7 @@ class Executor:
         except BaseException as error:
             return self._exception(number, fn, error, payload if arguments is None else None)
         try:
-            return (0, dumps(value, dump_large)) if store is None else store(value)
+            return (0, dump_result(value)) if store is None else store(value)
         except TaskStoppedError as error:
             return self._exception(number, fn, error)
         except BaseException as error:
