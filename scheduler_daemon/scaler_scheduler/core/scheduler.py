@@ -383,6 +383,7 @@ class Scheduler:
             numbers = [function.number for function in removed if function in worker.functions]
             if numbers:
                 worker.functions.difference_update(removed)
+                worker.kept_functions.difference_update(removed)
                 self.outbox.add(effects.ForgetFunctions(worker.route, numbers))
 
     # ----------------------------------------------------------------------------------------------------- environments

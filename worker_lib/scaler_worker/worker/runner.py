@@ -355,7 +355,8 @@ class Runner:
             return outcome, payload
         name = attempt_of(row)
         # Not a result that a row behind it reads, that is kept for other tasks, or that is a part of a gang's answer.
-        is_for_client = name not in self._session.handed and (len(row) == 5 or not row[5] & _NOT_FOR_CLIENT)
+        is_read = name in self._session.handed or row[3] in self._session.kept_functions
+        is_for_client = not is_read and (len(row) == 5 or not row[5] & _NOT_FOR_CLIENT)
         return self._execution.store_large(name, payload, is_for_client)
 
     def _run_calls(self, row: Row, function: int, payload: Payload, **load: Load) -> tuple[int, Payload]:

@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import Any
 
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import Payload, TaskAttempt
+from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_STORE_SMALL, Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
 from scaler_worker.sent_answers import VALUES, SentAnswers, is_final
 from scaler_worker.task_rows import (
@@ -61,6 +61,8 @@ class WorkerSession:
         self.handed: dict[TaskAttempt, list[Result]] = {}
         """Rows in the queue whose results rows behind them read. The result is put into the list. The run loop keeps a
         reference to this dict."""
+        self.kept_functions: set[int] = set()
+        """Functions of which other tasks may read some results: none of their results is a file of its client."""
         self.suspended: dict[TaskAttempt, Row] = {}
         self.costs: dict[TaskAttempt, Cost] = {}
         """The costs of profiled tasks among `answers`. A cost is put here before the answer."""
@@ -320,6 +322,9 @@ class WorkerSession:
 
     def _on_dispatch(self, message: messages.Dispatch) -> None:
         rows = rows_of(message, self.objects, self.handed)
+        for row, flags in enumerate(message.flags):
+            if flags & (FLAG_STORE_SMALL | FLAG_MAY_STORE) == FLAG_STORE_SMALL:
+                self.kept_functions.add(message.functions[row])
         if self.suspended and (message.bookings or message.flags):
             rows = list(rows)
             returned = [row for row in rows if self._clashes(row)]
@@ -375,6 +380,7 @@ class WorkerSession:
     def _on_forget_functions(self, message: messages.ForgetFunctions) -> None:
         for number in message.numbers:
             self.functions.pop(number, None)
+            self.kept_functions.discard(number)
             self.forgotten.append(number)
 
     def _on_retract(self, message: messages.Retract) -> None:

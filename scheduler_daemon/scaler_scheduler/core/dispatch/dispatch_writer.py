@@ -164,7 +164,7 @@ class DispatchWriter:
         row = len(outgoing.ids)
         outgoing.clients.extend([client.incarnation] * len(tasks))
         outgoing.functions.extend([function.number] * len(tasks))
-        store_flags = effects.FLAG_STORE_SMALL
+        store_flags = 0
         is_scarce = self._objects.bytes > self._scarce_bytes
         if is_scarce:
             function.store_small()
@@ -188,8 +188,10 @@ class DispatchWriter:
                     self._history.record_dispatched(worker, client, function, options.name, run, attempt)
                     run = []
                 options, attempt = task.options, task.attempt
-            # Without FLAG_MAY_STORE it becomes no file: other tasks read it.
-            flags = store_flags if task.keep == KEEP_YES else effects.FLAG_STORE_SMALL if task.keep else 0
+            flags = store_flags if task.keep == KEEP_YES else 0
+            if task.keep and not flags and function not in worker.kept_functions:
+                worker.kept_functions.add(function)
+                flags = effects.FLAG_STORE_SMALL  # no result of this function becomes a file of its client
             if flags or options is not DEFAULT_OPTIONS or function.ends_workers:
                 special = _row_options(options, flags, task.may_end_worker and not worker.has_parents)
                 if any(special):

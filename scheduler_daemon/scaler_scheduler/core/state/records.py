@@ -699,6 +699,7 @@ class Worker:
         "is_holder",
         "is_shared",
         "is_unreachable",
+        "kept_functions",
         "is_ready",
         "is_retiring",
         "kinds",
@@ -801,6 +802,8 @@ class Worker:
         """Payload bytes of the tasks that it holds."""
         self.functions: set[Function] = set()
         """Functions that were sent to it and that it has not been told to forget."""
+        self.kept_functions: set[Function] = set()
+        """Those of which it knows that other tasks may read their results."""
         self.objects: set[StoredObject] = set()
         """Objects that were sent to it or that its tasks read as files, and that it has not been told to forget."""
         self.is_ready = False

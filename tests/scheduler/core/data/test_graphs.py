@@ -70,8 +70,7 @@ def test_a_chain_runs_in_order_and_its_results_stay_in_the_scheduler(core):
     forget(core, 1, 2)
     assert dispatched(core) == [(W, 1)]
     run(core, W, 1, b"one")
-    no_file = {0: (effects.FLAG_STORE_SMALL, 0, 0)}
-    assert core.take() == [("dispatch", W, [(NAME, 2, 1, 1, b"xone")], no_file), resolved((1, KEPT, b""))]
+    assert core.take() == [("dispatch", W, [(NAME, 2, 1, 1, b"xone")]), resolved((1, KEPT, b""))]
     run(core, W, 2, b"two")
     assert core.take() == [("dispatch", W, [(NAME, 3, 1, 1, b"xtwo")]), resolved((2, KEPT, b""))]
     run(core, W, 3, b"three")

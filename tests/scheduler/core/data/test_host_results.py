@@ -386,7 +386,7 @@ def test_a_result_stored_without_an_agent_is_made_again(core):
     store(core, W, 1)
     assert only(core, "dispatch") == [dispatch(W, 1, attempt=2, options=NO_FILE)], "it is not asked to store it"
     store(core, W, 1, attempt=2)
-    assert core.take() == [dispatch(W, 1, attempt=3, options=NO_FILE)]
+    assert core.take() == [dispatch(W, 1, attempt=3)]
 
 
 @pytest.mark.parametrize("keep", [NO, BOTH])
