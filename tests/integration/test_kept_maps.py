@@ -117,7 +117,7 @@ def test_asyncio(watched: tuple[str, Monitor], tmp_path: Path) -> None:
             assert [each async for each in client.as_completed([waiting])] == done == [waiting]
             if sys.version_info >= (3, 11):
                 assert await asyncio.wait([waiting]) == ({waiting}, set())
-            assert waiting.exception() is None and waiting.size and waiting.location == "scheduler"
+            assert waiting.exception() is None and waiting.size and waiting.location == "client"
             assert await waiting == await asyncio.wait_for(waiting, SECONDS) == there
 
             lists: list[Any] = await keep.map(numbers, [(count,) for count in range(20)])

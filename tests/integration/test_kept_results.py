@@ -95,7 +95,8 @@ def test_values_come_late_and_are_freed(tmp_path: Path) -> None:
             large = keep.executor().submit(make, str(tmp_path / "log"), 3.0)
             assert isinstance(small, KeptFuture) and isinstance(large, KeptFuture)
             assert set(client.as_completed([small, large])) == {small, large}
-            assert small.location == "scheduler" and large.location != "scheduler" and "bytes at" in repr(large)
+            assert small.location == "client" and large.location not in ("client", "scheduler")
+            assert "bytes at" in repr(large)
             assert small.exception() is None
             assert client.gather([small, large])[0] == 2**100 == small.result()
             assert large.result()[1].flags.writeable

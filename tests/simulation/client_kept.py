@@ -60,7 +60,7 @@ class KeptTask(Future):
         return self.kept.row(task_id)
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
-        """Take the answer: that the result is kept, or how the task has failed."""
+        """Take the answer: that the result is kept, a small result, or how the task has failed."""
         self.kept.resolve(task_id, outcome, answer)
         super().resolve(task_id, outcome, answer)
 
@@ -88,7 +88,7 @@ class KeptTask(Future):
 
     def read(self) -> None:
         """Bring the value, if the result is or was there."""
-        if self.outcome != Outcome.KEPT or self.is_let_go:
+        if not self.stored.is_kept or self.is_let_go:
             return
         value, is_new = self.kept.fetched()
         if not is_new:

@@ -157,7 +157,10 @@ class Contract:
             self._suspended.difference_update(zip(event.clients, event.ids, event.attempts))
         elif isinstance(event, events.Suspended):
             self._suspended.update(zip(event.clients, event.ids, event.attempts))
-            for name in zip(event.clients, event.ids):
+            for name, attempt in zip(zip(event.clients, event.ids), event.attempts):
+                holder = self._held.holder(name)
+                if holder is not None:
+                    self._started[holder].add((*name, attempt))
                 if name in self._open and self._open[name][-1].release_resources:
                     self._held.release(name)
         elif isinstance(event, events.Hello):
@@ -900,7 +903,8 @@ class Contract:
         limit = self._core.limits.task_retries if options.retries < 0 else options.retries
         if options.calls > 1:
             limit = 0
-        if self._objects.resolved(name, outcome, returned) or self._objects.may_inherit(name, outcome):
+        is_graph = bool(options.graph)
+        if self._objects.resolved(name, outcome, returned, is_graph) or self._objects.may_inherit(name, outcome):
             return
         if options.gang_size and outcome < effects.OUTCOME_RETRYABLE:
             pass  # checked above

@@ -81,6 +81,22 @@ MUTATIONS = (
         sent_answers, "is_final", "outcome in VALUES", "outcome == Outcome.STORED",
     ),
     Mutation(
+        "send no small kept result to its client",
+        graphs.Graphs, "complete", "len(payload) < LARGE_BYTES", "False",
+    ),
+    Mutation(
+        "run a kept result again that the client has",
+        task_inputs.TaskInputs, "send_wanted", " and not stored.frames", "",
+    ),
+    Mutation(
+        "give up kept results while hellos wait after a restart",
+        takeover.Takeover, "check", "if is_held and self._claimed:", "if False:",
+    ),
+    Mutation(
+        "keep the names of files of hosts that have left",
+        takeover.Takeover, "agent_left", "list(self._offers.items())", "()",
+    ),
+    Mutation(
         "never remove the files of results that do not count",
         client_session.Session, "_send_heartbeat", "self.objects.files.remove_results(self.tasks.is_known)", "pass",
     ),

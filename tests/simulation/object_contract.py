@@ -347,14 +347,15 @@ class ObjectContract:
         """Whether an input of the task has ended with this outcome."""
         return any(outcome in self._failed.get(each, ()) for each in self._inputs.get(name, ()))
 
-    def resolved(self, name: TaskId, outcome: int, returned: int | None) -> bool:
-        """Check an answer. Returns whether it repeats that a result is kept."""
+    def resolved(self, name: TaskId, outcome: int, returned: int | None, is_graph: bool) -> bool:
+        """Check an answer. Returns whether it repeats the value of a result that the scheduler keeps."""
         keep = self._keep.get(name, events.KEEP_NO)
         if outcome == effects.OUTCOME_KEPT:
             _expect(keep == events.KEEP_YES, "its result is not kept", name)
+            _expect(is_graph or returned != effects.OUTCOME_VALUE, "its client does not get its small result", name)
         elif outcome in (effects.OUTCOME_VALUE, effects.OUTCOME_FILE):
-            _expect(keep != events.KEEP_YES, "its kept result is sent", name)
-            return keep == events.KEEP_BOTH and returned is None
+            _expect(keep != events.KEEP_YES or not is_graph, "its kept result is sent", name)
+            return keep != events.KEEP_NO and returned is None
         return False
 
     def closed(self, name: TaskId) -> None:

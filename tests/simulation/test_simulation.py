@@ -78,6 +78,12 @@ def test_no_task_runs_twice_because_a_connection_broke() -> None:
     assert figures["answered tasks submitted again"] > 20
 
 
+def test_kept_results_survive_restarts() -> None:
+    figures, failures = run_seeds(range(restart_plan.FIRST_KEPT_SEED, restart_plan.FIRST_KEPT_SEED + CHUNK))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["values of kept results"] > 20
+
+
 def test_no_task_waits_long_behind_those_that_come_after_it() -> None:
     figures, failures = run_seeds(range(load_plan.FIRST_JUMP_SEED, load_plan.FIRST_JUMP_SEED + 2 * LOAD_SEEDS))
     assert not failures, "\n\n".join(map(str, failures))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NUMBER_BYTES = 8
+_SUCCESS = Outcome.KEPT.value, Outcome.VALUE.value
 _NO_CALL = CallWithInputs(b"", (), Keep.YES)
 
 
@@ -109,7 +110,7 @@ class KeptResult(ResultObject):
         self.payload: CallWithInputs = _NO_CALL
         """The arguments of the task, without references to other things that it reads."""
         self.host = ""
-        """The host that has it, or had it last; empty: the scheduler."""
+        """The host that has it, or had it last; empty: the client or the scheduler."""
         self.file_id = -1
         """The id by which hosts know it."""
         self.is_kept = False
@@ -124,11 +125,12 @@ class KeptResult(ResultObject):
         """The name and the number of its task."""
         return f"{self.name}#{self.id}"
 
-    def set_kept(self, answer: Payload, payload: CallWithInputs) -> None:
+    def set_kept(self, outcome: int, answer: Payload, payload: CallWithInputs) -> None:
         """Note that the task has ended.
 
         Args:
-            answer: the payload of the outcome `kept`.
+            outcome: `kept`, or `value`: then the client has the result, because it is small.
+            answer: the payload of this outcome.
             payload: the arguments of the task.
         """
         assert self.producer is not None
@@ -139,10 +141,14 @@ class KeptResult(ResultObject):
             for each in payload.inputs
         ]
         self.payload = CallWithInputs(payload.data, inputs, Keep.YES)
-        self._set_place(answer)
+        self._set_place(outcome, answer)
 
-    def _set_place(self, answer: Payload) -> None:
+    def _set_place(self, outcome: int, answer: Payload) -> None:
         self.is_kept, self.is_lost = True, False
+        if outcome == Outcome.VALUE:
+            self.frames = () if self.is_gone else (answer,)
+            self.size, self.host = len(answer), ""
+            return
         self.size = int.from_bytes(answer[:_NUMBER_BYTES], "little")
         self.file_id = int.from_bytes(answer[_NUMBER_BYTES : 2 * _NUMBER_BYTES], "little")
         self.host = bytes(answer[2 * _NUMBER_BYTES :]).decode(errors="replace")
@@ -183,8 +189,8 @@ class KeptResult(ResultObject):
 
     def resolve(self, _task_id: int, outcome: int, answer: Payload) -> None:
         """Take the answer of the task."""
-        if outcome == Outcome.KEPT:
-            self._set_place(answer)
+        if outcome in _SUCCESS:
+            self._set_place(outcome, answer)
             return
         self.is_lost = True
         if outcome == Outcome.CANCELLED and self.is_gone:
@@ -248,9 +254,11 @@ class KeptFuture(TaskFuture[T]):
 
     @property
     def location(self) -> str | None:
-        """The name of the host that has the result, or had it last; "scheduler" if the scheduler itself has it, as it
-        has small results; None: there is no result (yet)."""
-        return (self._stored.host or "scheduler") if self._stored.is_kept else None
+        """The name of the host that has the result, or had it last; "client" if this program has it, because it is
+        small; "scheduler" if only the scheduler has it; None: there is no result (yet)."""
+        if not self._stored.is_kept:
+            return None
+        return self._stored.host or ("client" if self._stored.frames else "scheduler")
 
     def result(self, timeout: float | None = None) -> T:
         """Wait for the task, bring its result, and return it.
@@ -310,9 +318,9 @@ class KeptFuture(TaskFuture[T]):
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
         """Finish the future with an answer of the scheduler."""
-        if outcome == Outcome.KEPT and not self.done():
+        if outcome in _SUCCESS and not self.done():
             assert isinstance(self._payload, CallWithInputs)
-            self._stored.set_kept(answer, self._payload)
+            self._stored.set_kept(outcome, answer, self._payload)
             super().resolve(task_id, Outcome.VALUE, None)  # type: ignore[arg-type]  # the value stays where it is
         else:
             super().resolve(task_id, outcome, answer)
@@ -337,7 +345,9 @@ def fetch_values(futures: Sequence[KeptFuture[Any]]) -> list[FetchedValue[Any]]:
     for future in futures:
         value, is_new = future.fetched()
         values.append(value)
-        if is_new:
+        if is_new and future.stored.frames:
+            value.set_frames(future.stored.id, future.stored.frames)
+        elif is_new:
             new.append((future.stored, value))
     if new:
         try:

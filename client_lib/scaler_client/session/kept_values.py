@@ -62,7 +62,7 @@ class KeptValues:
                 self._pending.append(stored)
             elif stored.failure is not None:
                 stored.give_failure()
-            elif stored.frames:  # another kind of scheduler has sent the value at once
+            elif stored.frames:  # small
                 self._give(stored, stored.frames)
             elif stored.is_lost:
                 self._make_again(stored)
@@ -115,7 +115,7 @@ class KeptValues:
                 if asked is not None:  # a reader needs it too, and its task runs again already
                     self._pending.append(stored)
                 continue
-            stored.is_lost = True
+            stored.is_lost = not stored.frames
             stored.known_in_join = 0
             if asked is not None and stored.is_gone:
                 stored.fail(each, ObjectNotFoundError(f"the result of {stored.label} was freed: {_CLEARED}"))

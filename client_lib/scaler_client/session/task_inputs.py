@@ -191,7 +191,7 @@ class TaskInputs:
         missing = []
         for each in ids:
             stored = self._objects.find(each)
-            if isinstance(stored, KeptResult) and stored.is_kept:
+            if isinstance(stored, KeptResult) and stored.is_kept and not stored.frames:
                 if each not in self._tasks.single:
                     self.make_again([stored], each)
                 if stored.failure is not None:

@@ -109,6 +109,7 @@ class Scheduler:
         self._duplicate_hellos = duplicate_hellos = DuplicateHellos(tables, is_connected)
         self.restart_hold = RestartHold(core.dispatcher, core.tables, incarnation)
         self._reattach = reattach = Reattach(core, cancellation, host_results)
+        self._takeover = Takeover(core, host_results)
         self._submissions = Submissions(core, graphs, reattach, quotas)
         self._peer_loss = peer_loss = PeerLoss(
             core,
@@ -118,6 +119,7 @@ class Scheduler:
             graphs=graphs,
             host_results=host_results,
             reattach=reattach,
+            takeover=self._takeover,
             transfer_end=transfer_end,
             changes=changes,
         )
@@ -126,7 +128,6 @@ class Scheduler:
         self.wait_reasons = WaitReasons(core, changes.may_serve)
         self._slow_consumer = SlowConsumer(core)
         self._peers = Peers(core)
-        self._takeover = Takeover(core, host_results)
         welcomes = Welcomes(
             core,
             credits,
@@ -235,7 +236,7 @@ class Scheduler:
             self._credits.update_all()
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
-            self._takeover.check(now)
+            self._takeover.check(now, self.restart_hold.is_holding)
             self.dispatcher.gangs.check(now)
             self.dispatcher.near_data.forget_ended()
             self.dispatcher.spare_copies.forget_ended()

@@ -107,6 +107,56 @@ def test_it_is_done_without_its_value_which_comes_once(session: Session, keep: K
     assert value.result() == future.result() == "value" and sent(session) == []
 
 
+def small(*ids: int, value: Any = "small") -> messages.Resolved:
+    """The answers of small results: their client gets them too."""
+    return messages.Resolved(list(ids), [Outcome.VALUE] * len(ids), [pickle.dumps(value)] * len(ids))
+
+
+def test_a_small_value_comes_with_the_answer(session: Session, keep: Keeper) -> None:
+    future = keep()
+    sent(session)
+    session.handle(small(0), 0.0)
+    assert future.done() and future.exception() is None
+    assert (future.size, future.location) == (len(pickle.dumps("small")), "client")
+    assert future.result() == "small" == begin(future)[0].result() and sent(session) == []
+    keep(future)
+    assert sent(session) == [([1], [0], [Keep.YES], [])], "the scheduler has it"
+
+
+def test_another_scheduler_gets_a_small_value_from_the_client(session: Session, keep: Keeper) -> None:
+    future = keep()
+    sent(session)
+    large = "x" * 1000
+    session.handle(small(0, value=large), 0.0)
+    session.handle(messages.HelloWanted(), 0.0)
+    session.handle(welcome(6), 0.0)
+    sent(session)
+    keep(future)
+    assert sent(session) == [([1], [0], [Keep.YES], [0])]
+    session.handle(messages.FetchObjects([0], [77]), 0.0)
+    (value,) = sent(session)
+    assert (value.id, *value.frames) == (0, pickle.dumps(large)), "its task does not run again"
+    lose(session, 0)
+    assert future.result() == large
+
+
+def test_a_freed_small_result_is_made_again_for_a_lost_one(session: Session, keep: Keeper) -> None:
+    first = keep()
+    sent(session)
+    session.handle(small(0, value="x" * 1000), 0.0)
+    second = keep(first)
+    ended(session, 1)
+    del first
+    gc.collect()
+    assert sent(session) == [messages.ForgetObjects([0])]
+    lose(session, 1)
+    begin(second)
+    assert sent(session)[:2] == [([0], [], [Keep.YES], []), ([1], [0], [Keep.YES], [])]
+    session.handle(small(0, value="y" * 1000), 0.0)
+    session.handle(kept(1), 0.0)
+    assert sent(session)[-1] == messages.FetchObjects([1])
+
+
 def test_many_values_come_with_one_message_as_far_as_the_window_allows(
     session: Session, keep: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:

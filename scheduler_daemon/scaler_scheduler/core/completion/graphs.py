@@ -16,7 +16,7 @@ from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.ids import file_id
 from scaler_scheduler.core.report.graph_view import ended_node
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
-from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.functions import LARGE_BYTES, Function
 from scaler_scheduler.core.state.records import Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
@@ -145,7 +145,7 @@ class Graphs:
             size = event.sizes[row]
             large = event.large.get(row)
             keep = event.keep[row] if event.keep else events.KEEP_NO
-            if self._is_known(client, task_id, keep):
+            if self._is_known(client, task_id, keep, bool(event.options.graph)):
                 if task_id <= client.highest_counted_id or not self._is_open(client, task_id):
                     # The client counts the row again. No later end would return these bytes: the task is over, or its
                     # end returns the bytes that were counted before.
@@ -198,7 +198,7 @@ class Graphs:
                 return task
         return None
 
-    def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
+    def _is_known(self, client: Client, task_id: int, keep: int, is_graph: bool) -> bool:
         """Whether the row is known. A client submits rows without an answer again, and the rows that make their inputs.
         A known row is not accepted twice; the client needs its result again.
         """
@@ -220,8 +220,9 @@ class Graphs:
         if stored is None or stored.is_missing:
             return False
         stored.is_referenced = True
-        if keep != events.KEEP_YES and stored.frames is not None and not stored.is_from_client:
-            self._outbox.answer(client, task_id, effects.OUTCOME_VALUE, b"".join(stored.frames))
+        frames = () if stored.is_from_client else stored.frames or ()
+        if len(frames) == 1 and (keep != events.KEEP_YES or (len(frames[0]) < LARGE_BYTES and not is_graph)):
+            self._outbox.answer(client, task_id, effects.OUTCOME_VALUE, frames[0])
         else:
             self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, _kept_answer(stored))
         return True
@@ -393,6 +394,8 @@ class Graphs:
             return True
         if task.keep != events.KEEP_YES:
             return True
+        if outcome == effects.OUTCOME_VALUE and len(payload) < LARGE_BYTES and not task.options.graph:
+            return True  # a small result goes to its client too: it is not lost with this scheduler
         stored = None if task.options.graph else self._tables.objects.find(task.client, task.id)
         self._answer(task, effects.OUTCOME_KEPT, b"" if stored is None else _kept_answer(stored))
         return False

@@ -19,7 +19,8 @@ from scaler_scheduler.core.state.value_states import ABSENT, ARRIVE
 from scaler_scheduler.core.values.copies import move, state_at
 
 HOST_SECONDS = 5.0
-"""For so long a result waits for a host that has it. Agents try to connect every 100 ms."""
+"""For so long a result waits for a host that has it, after the end of the restart hold. Agents try to connect every
+100 ms."""
 
 
 class _Offer:
@@ -111,8 +112,25 @@ class Takeover:
             else:
                 self._claimed[stored] = now + HOST_SECONDS
 
-    def check(self, now: float) -> None:
-        """Give up the results whose hosts have not come, and remove the files that nobody needs."""
+    def agent_left(self, agent: Agent) -> None:
+        """Forget the files of a host that has left."""
+        for client, offer in list(self._offers.items()):
+            for file in [file for file, hosts in offer.files.items() if agent in hosts]:
+                offer.files[file].remove(agent)
+                if not offer.files[file]:
+                    del offer.files[file]
+            if not offer.files:
+                del self._offers[client]
+
+    def check(self, now: float, is_held: bool) -> None:
+        """Give up the results whose hosts have not come, and remove the files that nobody needs.
+
+        Args:
+            now: seconds of the monotonic clock.
+            is_held: whether the restart hold lasts: the hellos of hosts may wait.
+        """
+        if is_held and self._claimed:
+            self._claimed = dict.fromkeys(self._claimed, now + HOST_SECONDS)
         late = [stored for stored, until in self._claimed.items() if now >= until]
         for stored in late:
             del self._claimed[stored]

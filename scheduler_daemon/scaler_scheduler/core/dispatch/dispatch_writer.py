@@ -165,11 +165,13 @@ class DispatchWriter:
         outgoing.clients.extend([client.incarnation] * len(tasks))
         outgoing.functions.extend([function.number] * len(tasks))
         store_flags = 0
-        is_scarce = self._objects.bytes > self._scarce_bytes
-        if is_scarce:
+        # Small results of graphs pass through the scheduler, which is quicker for readers on other hosts. Other small
+        # results are files, so that they are not lost with the scheduler.
+        is_small = not tasks[0].options.graph or self._objects.bytes > self._scarce_bytes
+        if is_small:
             function.store_small()
         if function.may_store and self._agents.is_expected(worker, now):
-            store_flags = effects.FLAG_MAY_STORE | (effects.FLAG_STORE_SMALL if is_scarce else 0)
+            store_flags = effects.FLAG_MAY_STORE | (effects.FLAG_STORE_SMALL if is_small else 0)
         options = DEFAULT_OPTIONS
         run: list[int] = []
         """The ids of the last tasks with equal options and attempts."""

@@ -10,6 +10,7 @@ from scaler_scheduler.core.completion.gangs import Gangs
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import TaskAttempt
+from scaler_scheduler.core.completion.takeover import Takeover
 from scaler_scheduler.core.completion.task_end import end_with_client
 from scaler_scheduler.core.completion.transfer_end import TransferEnd
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -53,6 +54,7 @@ class PeerLoss:
         graphs: Graphs,
         host_results: HostResults,
         reattach: Reattach,
+        takeover: Takeover,
         transfer_end: TransferEnd,
         changes: WorkerChanges,
     ) -> None:
@@ -67,6 +69,7 @@ class PeerLoss:
         self._host_results = host_results
         self._cancellation = cancellation
         self._reattach = reattach
+        self._takeover = takeover
         self._transfer_end = transfer_end
         self._operator_log = core.operator_log
 
@@ -155,6 +158,7 @@ class PeerLoss:
         self._tables.agents.remove(agent)
         self._bookings.agent_left(agent.incarnation)
         self._changes.agent_left(agent)
+        self._takeover.agent_left(agent)
         lost, moved = self._tables.objects.remove_agent(agent)
         self._transfer_end.agent_lost(agent, moved)
         if not lost:

@@ -39,6 +39,11 @@ class RestartHold:
         self._held: list[Client] = []
 
     @property
+    def is_holding(self) -> bool:
+        """Whether tasks are held."""
+        return bool(self._held)
+
+    @property
     def deadline(self) -> float:
         """When `release` is due."""
         return self._end if self._held else float("inf")

@@ -5,7 +5,18 @@ from __future__ import annotations
 from array import array
 
 from tests.scheduler.core.data.test_graphs import KEEP, KEPT, NAME, NO, A, C, W, only, run, submit
-from tests.scheduler.core.data.test_host_results import AGENT, NO_FILE, ON_HOST, OTHER, SIZE, B, U, dispatch, store
+from tests.scheduler.core.data.test_host_results import (
+    AGENT,
+    FLAGGED_SMALL,
+    NO_FILE,
+    ON_HOST,
+    OTHER,
+    SIZE,
+    B,
+    U,
+    dispatch,
+    store,
+)
 from tests.scheduler.core.harness import SECOND, resolved, results_event, rows_of, warnings_of
 
 from scaler_scheduler.core import effects, events
@@ -31,7 +42,7 @@ def worker_first(core, *ids):
     if ids:
         submit_kept(core, *ids)
         [sent] = only(core, "dispatch")
-        assert sent == dispatch(W, ids[0], flagged=True)
+        assert sent == dispatch(W, ids[0], options=FLAGGED_SMALL)
 
 
 def test_a_result_waits_for_the_agent_of_its_host(core):
@@ -52,7 +63,7 @@ def test_an_agent_that_is_there_first_is_not_waited_for(core):
     core.agent(A, AGENT)
     core.worker(W, 21, agent=AGENT)
     submit_kept(core, 1)
-    assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
+    assert only(core, "dispatch") == [dispatch(W, 1, options=FLAGGED_SMALL)]
     store(core, W, 1)
     assert core.take() == [resolved(1, outcome=KEPT, body=ON_HOST)]
 
@@ -129,7 +140,7 @@ def test_the_results_of_a_lost_worker_are_removed_when_the_agent_joins(core):
     core.take()
     core.agent(B, OTHER)
     core.worker(U, 23, agent=OTHER)
-    assert only(core, "dispatch") == [dispatch(U, 1, attempt=2, flagged=True)]
+    assert only(core, "dispatch") == [dispatch(U, 1, attempt=2, options=FLAGGED_SMALL)]
     store(core, U, 1, attempt=2)
     assert core.take() == [resolved(1, outcome=KEPT, body=ON_HOST)]
     core.feed(events.ForgetObjects(C, array("q", [1])))
@@ -184,7 +195,7 @@ def test_a_file_of_before_a_restart_is_removed_although_its_task_waits(core):
     core.hello(A, events.AGENT, AGENT, scheduler=9, running=[(NAME, 1, 0)])
     assert core.take() == [("welcome", A), ("forget objects", A, [(NAME, 1)])]
     core.worker(W, 21, agent=AGENT)
-    assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
+    assert only(core, "dispatch") == [dispatch(W, 1, options=FLAGGED_SMALL)]
     store(core, W, 1)
     assert core.take() == [resolved(1, outcome=KEPT, body=ON_HOST)]
 

@@ -36,6 +36,7 @@ from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 B, U = b"another agent", b"a worker of the other agent"
 FLAGGED = {0: (effects.FLAG_MAY_STORE, 0, 0)}
+FLAGGED_SMALL = {0: (effects.FLAG_MAY_STORE | effects.FLAG_STORE_SMALL, 0, 0)}
 NO_FILE = {0: (effects.FLAG_STORE_SMALL, 0, 0)}
 """The options of a row whose result other tasks read, and which becomes no file."""
 SIZE = LARGE_BYTES + 1

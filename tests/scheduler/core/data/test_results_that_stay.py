@@ -10,6 +10,7 @@ from array import array
 from tests.scheduler.core.data.test_graphs import KEPT, LOST, NAME, A, C, V, W, only, resolved, run
 from tests.scheduler.core.data.test_host_results import (
     AGENT,
+    FLAGGED_SMALL,
     FRAMES,
     SIZE,
     B,
@@ -24,6 +25,7 @@ from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.dispatch.outbox import KEPT_SECONDS
+from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 HOST = SIZE.to_bytes(8, "little") + b"host"
 
@@ -60,7 +62,7 @@ def stored_one(core, *workers):
     """W has stored the result of task 1 on its host."""
     joined(core, *(workers or (W,)))
     submit(core, 1)
-    assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
+    assert only(core, "dispatch") == [dispatch(W, 1, options=FLAGGED_SMALL)]
     store(core, W, 1)
     assert core.take() == [resolved((1, KEPT, HOST))]
 
@@ -70,8 +72,21 @@ def test_the_answer_has_the_size_and_does_not_wait(core):
     joined(core, W)
     submit(core, 1)
     core.take()
+    large = b"1" * LARGE_BYTES
+    run(core, W, 1, large)
+    assert core.take() == [resolved((1, KEPT, len(large).to_bytes(8, "little")))]
+
+
+def test_a_small_value_goes_to_its_client_too(core):
+    joined(core, W)
+    submit(core, 1)
+    submit(core, 2, 1, keep=events.KEEP_NO)
+    core.take()
     run(core, W, 1, b"one")
-    assert core.take() == [resolved((1, KEPT, (3).to_bytes(8, "little")))]
+    reader, answer = only(core, "resolved", "dispatch")
+    assert answer == resolved((1, 0, b"one")) and reader[2][0][1] == 2
+    submit(core, 1)
+    assert core.take() == [resolved((1, 0, b"one"))], "its answer was lost with a connection"
 
 
 def test_a_small_value_comes_from_the_scheduler(core):
