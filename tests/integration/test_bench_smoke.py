@@ -71,6 +71,7 @@ FIGURES = {
             "raw", "raw_curve", "task", "tcp", "keyed", "ratio", "tcp_ratio", "keys_ratio", "keyed_ratio",
             "curve_ratio", "curve_share", "memcpy", "fresh", "array", "array_sum", "array_rate", "array_ratio",
             "array_once",
+            *(f"{kind}_{size}" for kind in ("result", "local") for size in ("0.1", "0.4", "1", "8", "80")),
         )
     },
     "encryption": {
