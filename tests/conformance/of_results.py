@@ -16,6 +16,7 @@ KEEP_NO, KEEP_YES, KEEP_BOTH = 0, 1, 2
 FROM_SCHEDULER, AGENT_FILE, WORKER_FILE = 0, 1, 2
 """Values of `inputSources`."""
 MAY_STORE = 8
+STORE_SMALL = 128
 LARGE = 1 << 20
 
 
@@ -129,7 +130,7 @@ class ResultChecks:
             (name,) = exchange.dispatched(worker, 80).values()
             self._no_dispatch(worker, "a task is dispatched before its input is there")
             exchange.finish(worker, name, payload=b"kept")
-            must(exchange.resolved(client, 80) == {80: (KEPT, (4).to_bytes(8, "little"))}, "the result is not kept")
+            must(exchange.resolved(client, 80) == {80: (VALUE, b"kept")}, "the client must get a small value too")
             name = self._dispatch(worker, 81, b"kept")
         with self._check("Graphs", "the result of a row without keep is no object; a failure is that of its client"):
             self._submit_reader(client, 82, 81)
@@ -197,7 +198,7 @@ class ResultChecks:
             self._submit_reader(client, 107, 103, keepEarlier=[103])
             self._fetched(client, 103)
             exchange.submit(client, [103], keep=[KEEP_YES])
-            self._run(client, worker, 103, b"again", (KEPT, (5).to_bytes(8, "little")))
+            self._run(client, worker, 103, b"again")
             exchange.finish(worker, self._dispatch(worker, 107, b"again"))
             exchange.resolved(client, 107)
 
@@ -213,7 +214,13 @@ class ResultChecks:
         section, exchange = "Results that stay", self._exchange
         with self._check(section, "fetchObjects brings the value of a kept result, as often as it is asked for"):
             exchange.submit(client, [110], keep=[KEEP_YES])
-            self._run(client, worker, 110, b"kept", (KEPT, (4).to_bytes(8, "little")))
+            self._run(client, worker, 110, b"kept")
+            exchange.submit(client, [109], keep=[KEEP_YES])
+            large = b"kept" * 20_000
+            self._run(client, worker, 109, large, (KEPT, len(large).to_bytes(8, "little")))
+            client.say("fetchObjects", ids=[109])
+            must(client.expect("object").frames == [large], "it sends something else")
+            client.say("forgetObjects", ids=[109])
             for _ in range(2):
                 client.say("fetchObjects", ids=[110])
                 sent = client.expect("object")
@@ -262,7 +269,7 @@ class ResultChecks:
         options = {"capabilities": [{"name": capability, "amount": 1}]}
         exchange.submit(client, [task_id], keep=[KEEP_YES], options=options)
         dispatch = host.worker.expect("dispatch")
-        must(dispatch.column("flags") == [MAY_STORE], f"flags are {dispatch.column('flags')}")
+        must(dispatch.column("flags") == [MAY_STORE | STORE_SMALL], f"flags are {dispatch.column('flags')}")
         size = LARGE.to_bytes(8, "little")
         (name,) = dispatch.names()
         self._files[task_id] = task_id + (name[2] << 48)

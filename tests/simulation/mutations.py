@@ -766,7 +766,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget the results in files that have come before their clients",
-        results.ResultHandler, "_keep_early", "or outcome == OUTCOME_STORED", "",
+        results.ResultHandler, "_keep_early", "(OUTCOME_STORED, OUTCOME_FILE)", "(OUTCOME_FILE,)",
     ),
     Mutation(
         "let an ended task wait until its inputs are made again",
@@ -778,7 +778,7 @@ MUTATIONS = (
     ),
     Mutation(
         "answer no result in a file again when the scheduler restarts",
-        sent_answers, "is_final", "or outcome == Outcome.STORED", "",
+        sent_answers, "is_final", "outcome in VALUES", "outcome == Outcome.FILE",
     ),
     Mutation(
         "name an attempt as finished whose task has begun again",

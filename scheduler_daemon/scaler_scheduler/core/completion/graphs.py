@@ -406,7 +406,7 @@ class Graphs:
         stored = self._result_object(task)
         if stored is not None:
             if task.keep == events.KEEP_YES:  # the others are answered, and never files
-                task.function.observe_kept_size(len(payload))
+                task.function.observe_kept_size(len(payload), not task.options.graph)
             stored.file_id = file_id(task.id, task.attempt)
             self._tables.objects.fill(stored, [payload])
             self.object_available(stored)
@@ -414,7 +414,7 @@ class Graphs:
     def _keep_on_host(self, task: Task, worker: Worker, size: int) -> None:
         self._record_node_end(task)
         self.release_inputs(task)
-        task.function.observe_kept_size(size)
+        task.function.observe_kept_size(size, not task.options.graph)
         agent = self._tables.agents.find(worker.agent)
         assert agent is not None
         stored = self._result_object(task)

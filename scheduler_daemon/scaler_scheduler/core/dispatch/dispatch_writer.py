@@ -167,8 +167,9 @@ class DispatchWriter:
         store_flags = 0
         # Small results of graphs pass through the scheduler, which is quicker for readers on other hosts. Other small
         # results are files, so that they are not lost with the scheduler.
-        is_small = not tasks[0].options.graph or self._objects.bytes > self._scarce_bytes
-        if is_small:
+        is_scarce = self._objects.bytes > self._scarce_bytes
+        is_small = is_scarce or not tasks[0].options.graph
+        if is_scarce:
             function.store_small()
         if function.may_store and self._agents.is_expected(worker, now):
             store_flags = effects.FLAG_MAY_STORE | (effects.FLAG_STORE_SMALL if is_small else 0)

@@ -133,11 +133,13 @@ class Function:
         self.mean_ns += (mean - self.mean_ns) * count // weight
         self.sample_count = min(weight, _SAMPLE_LIMIT)
 
-    def observe_kept_size(self, size: int) -> None:
-        """Learn from the size of a kept result."""
+    def observe_kept_size(self, size: int, may_be_small: bool) -> None:
+        """Learn from the size of a kept result. `may_be_small`: whether also a small one may be a file."""
         self.kept_bytes += (size - self.kept_bytes) // KEPT_WEIGHT if self.kept_size else size
         size_class = LARGE if size >= LARGE_BYTES else SMALL if size >= SMALL_BYTES else TINY
         self.kept_size = max(self.kept_size, size_class)
+        if may_be_small:
+            self.store_small()
 
     def store_small(self) -> None:
         """Let small results be files from now on. It is not taken back, because the workers of lost attempts may have
