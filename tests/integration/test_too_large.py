@@ -107,7 +107,7 @@ def test_a_result(client: Client) -> None:
     os.rename(directory, f"{directory}-away")
     try:
         large = client.submit(bytes, LIMIT + 1)
-        with pytest.raises(ResultPickleError, match=r"the result has 2,097,\d\d\d bytes in one frame, and the scheduler"):
+        with pytest.raises(ResultPickleError, match=r"the result has 2,097,\d\d\d bytes in one frame, and the sched"):
             large.result(SECONDS)
     finally:
         os.rename(f"{directory}-away", directory)
