@@ -18,7 +18,8 @@ from scaler_client.commands import object_files
 from scaler_client.io import io_thread
 from scaler_client.pickling import call_pickles
 from scaler_scheduler.core.completion import takeover
-from scaler_scheduler.core.dispatch import input_delivery, near_data, spare_copies, transfers
+from scaler_scheduler.core.data import input_delivery, spare_copies, transfers
+from scaler_scheduler.core.placement import near_data
 from scaler_worker.agent import downloads
 from scaler_worker.objects import host_storage, kept_results
 

@@ -58,7 +58,7 @@ def _every_event(kind: type[events.Event]) -> set[type[events.Event]]:
 
 def test_a_fault_of_the_core_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the dispatcher does not remove lost workers, some input of the corpus fails."""
-    monkeypatch.setattr("scaler_scheduler.core.dispatch.dispatcher.Dispatcher.remove_worker", lambda self, worker: None)
+    monkeypatch.setattr("scaler_scheduler.core.placement.worker_pool.WorkerPool.remove", lambda self, worker: None)
     with pytest.raises(AssertionError) as found:
         test_replay("scheduler_core")
     assert "InvariantError" in str(found.value)

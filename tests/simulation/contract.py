@@ -858,7 +858,7 @@ class Contract:
         task = self._core.tables.clients.by_incarnation[name[0]].tasks.get(name[1])
         if task is None:
             return False
-        is_near = self._core.dispatcher.near_data.waits_until.get(task, 0.0) > self._core.tables.clock.now
+        is_near = self._core.core_state.near_data.waits_until.get(task, 0.0) > self._core.tables.clock.now
         return is_near or task.state == BLOCKED or any(stored.is_remote for stored in task.inputs)
 
     def _check_window(self, name: TaskId) -> None:

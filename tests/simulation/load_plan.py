@@ -11,8 +11,8 @@ from __future__ import annotations
 import random
 
 from scaler_client.protocol.messages import Options
-from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.placement.host_choice import PATIENCE_SECONDS
 
 from .gang_plan import ALL_CAPABILITIES
 from .network import LinkFaults

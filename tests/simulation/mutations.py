@@ -37,23 +37,20 @@ from scaler_scheduler.core.completion import (
     task_end,
     transfer_end,
 )
-from scaler_scheduler.core.dispatch import (
+from scaler_scheduler.core.data import spare_copies, transfers
+from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher, followers, work_stealing
+from scaler_scheduler.core.environments import worker_changes
+from scaler_scheduler.core.peers import leases, nested_hello, peer_loss, reattach, restart_hold, successors, welcome
+from scaler_scheduler.core.placement import (
     bookings,
-    credit,
-    dispatch_writer,
-    dispatcher,
-    followers,
-    gang_dispatch,
+    data_placement,
+    gang_reservation,
     holdings,
     host_choice,
     near_data,
-    spare_copies,
+    placement,
     task_limits,
-    transfers,
-    work_stealing,
 )
-from scaler_scheduler.core.environments import worker_changes
-from scaler_scheduler.core.peers import leases, nested_hello, peer_loss, reattach, restart_hold, successors, welcome
 from scaler_scheduler.core.state import functions, records, resource_pools
 from scaler_scheduler.core.state import workers as worker_tables
 from scaler_scheduler.core.values import objects
@@ -111,7 +108,7 @@ MUTATIONS = (
     ),
     Mutation(
         "run tasks with a time limit beside suspended tasks",
-        dispatcher.Dispatcher, "_run_rank", "if worker.has_parents and lane.next_may_end_worker:", "if False:",
+        placement.Placement, "place", "and worker.has_parents and lane.next_may_end_worker", "and False",
     ),
     Mutation(
         "do not wait for workers whose tasks their agents name",
@@ -172,7 +169,7 @@ MUTATIONS = (
     ),
     Mutation(
         "dispatch the members of a gang one by one",
-        gang_dispatch.GangReservation, "choose", "return None", "return chosen or None",
+        gang_reservation.GangReservation, "choose", "return None", "return chosen or None",
     ),
     Mutation(
         "let members of a gang go on when one has failed",
@@ -200,11 +197,11 @@ MUTATIONS = (
     ),
     Mutation(
         "leave tasks parked when a host with their resources joins",
-        dispatcher.Dispatcher, "run", "self.queues.unpark()", "pass",
+        dispatcher.Dispatcher, "run", "self._queues.unpark()", "pass",
     ),
     Mutation(
         "keep a reservation for a gang that waits no longer",
-        gang_dispatch.GangReservation, "check", "self.cancel()", "pass",
+        gang_reservation.GangReservation, "check", "self.cancel()", "pass",
     ),
     Mutation(
         "give what was kept for a task to those of lower ranks first",
@@ -228,11 +225,11 @@ MUTATIONS = (
     ),
     Mutation(
         "let short tasks wait as long as a gang does",
-        gang_dispatch.GangReservation, "backfill", "if not self.held_back or", "if True or",
+        gang_reservation.GangReservation, "backfill", "if not self.held_back or", "if True or",
     ),
     Mutation(
         "let long tasks take workers that a gang needs soon",
-        gang_dispatch.GangReservation, "backfill", "> self._waits_until", "> INFINITY",
+        gang_reservation.GangReservation, "backfill", "> self._waits_until", "> INFINITY",
     ),
     Mutation(
         "let gangs that wait take workers from one another",
@@ -240,11 +237,11 @@ MUTATIONS = (
     ),
     Mutation(
         "keep workers for a gang on hosts that lack its resources",
-        gang_dispatch.GangReservation, "_candidates", "if lane.resources:", "if False:",
+        gang_reservation.GangReservation, "_candidates", "if lane.resources:", "if False:",
     ),
     Mutation(
         "change the environment of workers that a gang gathers",
-        gang_dispatch.GangReservation, "gathers", "<= members", "< 0",
+        gang_reservation.GangReservation, "gathers", "<= members", "< 0",
     ),
     Mutation(
         "reserve no host whose workers must change their environment for the task",
@@ -440,7 +437,7 @@ MUTATIONS = (
     ),
     Mutation(
         "order only the tasks of one share by priority although the operator wants all",
-        dispatcher.Dispatcher, "_run_once", "elif self.has_common_ranks:", "elif False:",
+        dispatcher.Dispatcher, "_run_once", "elif self._has_common_ranks:", "elif False:",
     ),
     Mutation(
         "attach no task when a worker joins again",
@@ -460,7 +457,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never resume a slow client that has acknowledged its results",
-        credit.Credits, "acknowledge", "self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)", "pass",
+        credit.Credits, "acknowledge", "self._queues.resume(client, PAUSE_SLOW_CONSUMER)", "pass",
     ),
     Mutation(
         "give tasks to workers that lack a capability",
@@ -614,7 +611,7 @@ MUTATIONS = (
     ),
     Mutation(
         "dispatch resubmitted tasks at once after a restart",
-        restart_hold.RestartHold, "hold", "self._dispatcher.pause(client, PAUSE_RESTART_HOLD)", "pass",
+        restart_hold.RestartHold, "hold", "self._queues.pause(client, PAUSE_RESTART_HOLD)", "pass",
     ),
     Mutation(
         "never release the clients that are held after a restart",
@@ -655,7 +652,7 @@ MUTATIONS = (
     ),
     Mutation(
         "leave readers blocked when their transfer has failed",
-        transfer_end.TransferEnd, "_give_up", "self._dispatcher.fetch(stored)", "pass",
+        transfer_end.TransferEnd, "_give_up", "self._fetches.fetch(stored)", "pass",
     ),
     Mutation(
         "leave readers blocked when the file has come from another host",
@@ -684,11 +681,11 @@ MUTATIONS = (
     ),
     Mutation(
         "do not wake up when a task has waited for a host",
-        near_data.NearData, "_wait", "self.next_choice_at = min(self.next_choice_at, end)", "pass",
+        dispatcher.Dispatcher, "_note", "if wait.until < self.next_wait_at:", "if False:",
     ),
     Mutation(
         "forget a task that waits for a host",
-        dispatcher.Dispatcher, "_place", "self._passed.append(task)", "pass",
+        data_placement.DataPlacement, "place", "self._passed.append(task)", "pass",
     ),
     Mutation(
         "send a task to the worker of a host with its inputs, whatever it needs",
@@ -1013,7 +1010,7 @@ MUTATIONS = (
     ),
     Mutation(
         "wait for the host of the inputs although only suspended tasks are in the way",
-        dispatcher.Dispatcher, "_without_parents", "if elsewhere and not parents and", "if False and",
+        placement.Placement, "_without_parents", "if elsewhere and not parents and", "if False and",
     ),
     Mutation(
         "let the children of a call run until its row ends",

@@ -205,8 +205,8 @@ class SchedulerHost:
     def unschedulable(self) -> int:
         """The number of waiting tasks that no worker can run."""
         workers = list(self.core.tables.workers)
-        lanes = list(self.core.dispatcher.queues.lanes())
-        choice = self.core.dispatcher.host_choice
+        lanes = list(self.core.core_state.queues.lanes())
+        choice = self.core.core_state.hosts
         unschedulable = [
             lane
             for lane in lanes

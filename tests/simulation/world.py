@@ -11,7 +11,9 @@ from unittest.mock import patch
 from scaler_client.api import map_run
 from scaler_client.pickling import call_rows
 from scaler_client.session import map_feed
-from scaler_scheduler.core.dispatch import credit, dispatch_writer, input_delivery, near_data, transfers
+from scaler_scheduler.core.data import input_delivery, transfers
+from scaler_scheduler.core.dispatch import credit, dispatch_writer
+from scaler_scheduler.core.placement import near_data
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.wire import decode
 from scaler_worker.agent import downloads

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from scaler_scheduler.core.dispatch.bookings import Booking, Host
+from scaler_scheduler.core.data.fetches import away_from, has_copies
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
-from scaler_scheduler.core.dispatch.dispatch_writer import has_copies
-from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.events import CPUS
+from scaler_scheduler.core.placement.bookings import Booking, Host
+from scaler_scheduler.core.placement.data_placement import MAX_PASSED
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import (
@@ -95,8 +95,8 @@ def _waiting(client: Client) -> int:
 
 
 def _check_queue(scheduler: Scheduler) -> None:
-    dispatcher = scheduler.dispatcher
-    for share, queue in dispatcher.queues.by_share.items():
+    core = scheduler.core_state
+    for share, queue in core.queues.by_share.items():
         _expect("ranks", sorted(queue.by_rank), queue.ranks)
         for rank, lanes in queue.by_rank.items():
             if not lanes:
@@ -106,11 +106,11 @@ def _check_queue(scheduler: Scheduler) -> None:
                     raise InvariantError(f"a lane of client {lane.client.incarnation} stands in the wrong queue")
                 if lane.waiting and lane.client.lanes.get(lane.key) is not lane:
                     raise InvariantError(f"a lane of client {lane.client.incarnation} has been forgotten")
-    for lane in dispatcher.queues.parked:
+    for lane in core.queues.parked:
         if not (lane.is_queued and lane.waiting) or lane.client.lanes.get(lane.key) is not lane:
             raise InvariantError(f"a lane of client {lane.client.incarnation} is parked, and should not")
     known = set(scheduler.tables.workers)
-    for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.long_running]:
+    for worker in [*core.pool.idle, *core.pool.partial, *core.pool.long_running]:
         if worker not in known:
             raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
     known = {
@@ -120,9 +120,9 @@ def _check_queue(scheduler: Scheduler) -> None:
     }
     aside = scheduler.bookings.aside_of
     idle = {worker for worker in known if not worker.task_count and worker not in aside}
-    _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
+    _expect("workers that hold nothing", _incarnations(idle), _incarnations(core.pool.idle))
     ready = {worker for worker in known - idle if worker.is_ready}
-    _expect("workers with room", _incarnations(ready), _incarnations(dispatcher.partial))
+    _expect("workers with room", _incarnations(ready), _incarnations(core.pool.partial))
 
 
 def _incarnations(workers: Iterable[Worker]) -> list[int]:
@@ -138,28 +138,28 @@ def check_collected(scheduler: Scheduler) -> None:
     Raises:
         InvariantError: such a task waits.
     """
-    dispatcher, transfers = scheduler.dispatcher, scheduler.transfers
-    for lane in dispatcher.queues.parked:
-        if not dispatcher.host_choice.is_hopeless(lane):
+    core, transfers = scheduler.core_state, scheduler.transfers
+    for lane in core.queues.parked:
+        if not core.hosts.is_hopeless(lane):
             raise InvariantError(
                 f"a lane of client {lane.client.incarnation} is parked, and a host has {lane.resources}"
             )
-    near_data, now = dispatcher.near_data, scheduler.tables.clock.now
+    near_data, now = core.near_data, scheduler.tables.clock.now
     limits = scheduler.task_limits
     passed = 0
     """The waiting tasks of all lanes that may wait: a run of the dispatcher passes over MAX_PASSED at most."""
     neglecting: Worker | None = None
-    if dispatcher.idle:
-        for lane in dispatcher.queues.lanes():
+    if core.pool.idle:
+        for lane in core.queues.lanes():
             tasks = max(1, lane.gang_size)
             if lane.client.share.room < tasks or (lane.limits and limits.ready_at(lane.limits, tasks) > now):
                 continue
-            able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities, lane.kind)]
+            able = [worker for worker in core.pool.idle if worker.can_serve(lane.capabilities, lane.kind)]
             if lane.resources and lane.gang_size:
                 continue  # what its members need together is known only when all of it is booked
             if lane.resources:
-                is_held = limits.hold_until > now or dispatcher.gangs.keeps_resources(lane)
-                found = None if is_held else dispatcher.host_choice.find(lane)
+                is_held = limits.hold_until > now or core.gangs.keeps_resources(lane)
+                found = None if is_held else core.hosts.find(lane)
                 able = [found] if found is not None else []
             if lane.waiting and not lane.gang_size and (lane.resources or lane.next_may_end_worker):
                 # It waits for a successor: it may not run beside suspended tasks, or cpus of the host are missing. If a
@@ -169,20 +169,20 @@ def check_collected(scheduler: Scheduler) -> None:
                 waits = {worker for worker in able if coming(worker) and (worker.has_parents or is_bound)}
                 able = [] if is_bound and waits else [worker for worker in able if worker not in waits]
                 if is_bound and not lane.resources:
-                    able = [worker for worker in able if not dispatcher.away(lane.first_requeued, worker)]
-            if lane is not dispatcher.gangs.lane:
-                able = [worker for worker in able if not dispatcher.gangs.keeps(worker)]
+                    able = [worker for worker in able if not away_from(worker, lane.first_requeued)]
+            if lane is not core.gangs.lane:
+                able = [worker for worker in able if not core.gangs.keeps(worker)]
                 if able and lane.resources and not _has_workers_beside_gang(scheduler, able[0].agent, lane):
                     continue
             if len(able) < tasks:
                 continue
-            hosts = {worker.agent for worker in [*able, *dispatcher.partial]}
+            hosts = {worker.agent for worker in [*able, *core.pool.partial]}
             all_hosts = {worker.agent for worker in scheduler.tables.workers}
             may_wait = 0
             for task in lane.requeued.values():
                 if task.state == WAITING:
                     until = near_data.waits_until.get(task, 0.0)
-                    if until >= near_data.next_choice_at and until > now:
+                    if until >= scheduler.dispatcher.next_wait_at and until > now:
                         may_wait += 1
                         continue
                     # If no idle host has room for its inputs, it goes to any other.
@@ -298,7 +298,7 @@ def _check_holdings(scheduler: Scheduler) -> None:
 
 def _check_host(host: Host, scheduler: Scheduler) -> None:
     """Nothing of the host is booked twice or lost."""
-    dispatcher, bookings = scheduler.dispatcher, scheduler.bookings
+    core, bookings = scheduler.core_state, scheduler.bookings
     name = f"host of agent {host.agent}"
     used: dict[str, int] = dict.fromkeys(host.pools, 0)
     units: dict[str, dict[int, int]] = {each: {} for each in host.pools}
@@ -327,7 +327,7 @@ def _check_host(host: Host, scheduler: Scheduler) -> None:
     if host not in bookings.unsettled and not bookings.reservations:
         if len(host.aside) > host.further:
             raise InvariantError(f"{name} has {len(host.aside)} workers aside for {host.further}")
-        idle = list(dispatcher.idle.of_agent(host.agent))
+        idle = list(core.pool.idle.of_agent(host.agent))
         if len(host.aside) < host.further and idle:
             raise InvariantError(f"{name} lacks workers to set aside, and worker {idle[0].incarnation} is idle")
     if host.reservation is not None and bookings.reservations.get(host.reservation.lane) is not host.reservation:
@@ -391,7 +391,7 @@ def _check_gangs(scheduler: Scheduler) -> None:
         done = sum(result is not None for result in gang.results)
         if not gang.is_broken and held + done != len(gang.members):
             raise InvariantError(f"{name} goes on with {held} members at workers and {done} results")
-    reservation = scheduler.dispatcher.gangs
+    reservation = scheduler.core_state.gangs
     if reservation.held_back:
         raise InvariantError("workers are held back for a gang between runs of the dispatcher")
 
@@ -523,7 +523,9 @@ def _check_coming_bytes(scheduler: Scheduler) -> None:
 def _has_workers_beside_gang(scheduler: Scheduler, agent: int, lane: Lane) -> bool:
     """Whether a host has as many idle workers as the lane's next task takes, without those that a gang may keep."""
     host = scheduler.bookings.hosts[agent]
-    free = [each for each in scheduler.dispatcher.idle.of_agent(agent) if not scheduler.dispatcher.gangs.keeps(each)]
+    free = [
+        each for each in scheduler.core_state.pool.idle.of_agent(agent) if not scheduler.core_state.gangs.keeps(each)
+    ]
     is_reserved = host.reservation is not None and host.reservation.lane is lane
     aside = len(host.aside) - host.further if is_reserved else 0
     return len(free) + aside >= host.slots_for(lane.resources)

@@ -24,9 +24,6 @@ from scaler_scheduler.core.completion.transfer_end import TransferEnd
 from scaler_scheduler.core.dispatch import work_stealing
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
-from scaler_scheduler.core.dispatch.near_data import INFINITY
-from scaler_scheduler.core.dispatch.prefetch import wants_work
-from scaler_scheduler.core.dispatch.share_queue import note_late_tasks
 from scaler_scheduler.core.environments.supply import EnvironmentSupply
 from scaler_scheduler.core.environments.worker_changes import WorkerChanges
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
@@ -43,6 +40,9 @@ from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.peers.restart_hold import RestartHold
 from scaler_scheduler.core.peers.successors import Successors
 from scaler_scheduler.core.peers.welcome import Welcomes
+from scaler_scheduler.core.placement.prefetch import wants_work
+from scaler_scheduler.core.placement.share_queue import note_late_tasks
+from scaler_scheduler.core.placement.wait import INFINITY
 from scaler_scheduler.core.report.outputs import forward_output, report_dropped
 from scaler_scheduler.core.report.slow_consumer import SlowConsumer
 from scaler_scheduler.core.report.unschedulable import Unschedulable
@@ -107,7 +107,7 @@ class Scheduler:
         self._credits = credits = Credits(core)
         self._quotas = quotas = Quotas(limits, tables)
         self._duplicate_hellos = duplicate_hellos = DuplicateHellos(tables, is_connected)
-        self.restart_hold = RestartHold(core.dispatcher, core.tables, incarnation)
+        self.restart_hold = RestartHold(core.queues, core.tables, incarnation)
         self._reattach = reattach = Reattach(core, cancellation, host_results)
         self._takeover = Takeover(core, host_results)
         self._submissions = Submissions(core, graphs, reattach, quotas)
@@ -176,7 +176,7 @@ class Scheduler:
         self._handlers[events.CONTENTS] = self._contents
         self._handlers[events.ENVIRONMENT_READY] = self._environment_ready
         self.core_state = core
-        """For reports (`core/report/resource_wait.py`)."""
+        """For invariants and snapshots."""
         self._handlers[events.EXCHANGE] = self._exchange
         self._handlers[events.HELD_RESULTS] = self._held_results
 
@@ -221,10 +221,8 @@ class Scheduler:
             self._hellos.decide_waiting(now)
         if now >= self.tables.timers.next_deadline:
             self._cancellation.check_timers(now)
-        if now >= self.dispatcher.near_data.next_choice_at:
-            self.dispatcher.near_data.next_choice_at = INFINITY  # the dispatcher's run sets it again
-        if now >= self.dispatcher.next_limit_at:
-            self.dispatcher.next_limit_at = INFINITY  # the same
+        if now >= self.dispatcher.next_wait_at:
+            self.dispatcher.next_wait_at = INFINITY  # the dispatcher's run sets it again
         if now >= self.restart_hold.deadline:
             self.restart_hold.release(now)
         if now >= self.agent_wait.deadline:
@@ -232,14 +230,14 @@ class Scheduler:
         if self._lease_timer.is_due(now):
             self._leases.expire(now, self._lease_timer.stall_seconds())
             note_late_tasks(self.tables)
-            self.dispatcher.queues.has_news = True  # shares have used more time, and rates have let tasks through
+            self.core_state.queues.has_news = True  # shares have used more time, and rates have let tasks through
             self._credits.update_all()
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
             self._takeover.check(now, self.restart_hold.is_holding)
-            self.dispatcher.gangs.check(now)
-            self.dispatcher.near_data.forget_ended()
-            self.dispatcher.spare_copies.forget_ended()
+            self.core_state.gangs.check(now)
+            self.core_state.near_data.forget_ended()
+            self.core_state.spare_copies.forget_ended()
             self.changes.return_unused(now)
             self.successors.check(now)
             self.unschedulable.check(now)
@@ -268,34 +266,33 @@ class Scheduler:
             self.restart_hold.deadline,
             self.agent_wait.deadline,
             self.outbox.next_deadline,
-            self.dispatcher.near_data.next_choice_at,
-            self.dispatcher.next_limit_at,
+            self.dispatcher.next_wait_at,
             self.changes.next_look_at,
         )
 
     def collect(self) -> list[effects.Effect]:
         """Dispatch waiting tasks, and return all effects since the last call."""
-        dispatcher = self.dispatcher
+        queues, pool = self.core_state.queues, self.core_state.pool
         if self._graphs.unneeded:
             self._cancellation.cancel_unneeded()
         if self.bookings.unsettled or self.bookings.reservations:
-            dispatcher.settle()
+            self.core_state.hosts.settle()
         has_environments = self.changes.is_active or self.changes.next_look_at <= self._clock.now
         if has_environments:
             self.changes.advance(self._clock.now)
         if self._gangs.broken:
             self._cancellation.stop_broken_gangs(self._clock.now)
-        if dispatcher.queues:
-            dispatcher.run()
+        if queues:
+            self.dispatcher.run()
         if has_environments:
             self.changes.look(self._clock.now, self._cancellation)
         if self._graphs.raised:
             self._cancellation.rebalance(self._graphs.pop_raised())
-        if dispatcher.long_running and dispatcher.queues.has_news and dispatcher.queues:
-            self._cancellation.rebalance(work_stealing.tasks_to_overtake(dispatcher))
-        if dispatcher.long_running and len(dispatcher.idle) > dispatcher.gangs.kept_count():
+        if pool.long_running and queues.has_news and queues:
+            self._cancellation.rebalance(work_stealing.tasks_to_overtake(self.core_state))
+        if pool.long_running and len(pool.idle) > self.core_state.gangs.kept_count():
             # The idle workers cannot run the tasks that still wait.
-            self._cancellation.rebalance(work_stealing.tasks_to_steal(dispatcher))
+            self._cancellation.rebalance(work_stealing.tasks_to_steal(self.core_state))
         self._cancellation.flush()
         self._forget_unused_functions()
         if self.outbox.clients:
@@ -317,7 +314,7 @@ class Scheduler:
             text = f"worker {worker.name} on {worker.host} (process {worker.pid}) is unreachable"
             self.operator_log.info(f"{text}: it gets no tasks until it reconnects")
         worker.is_unreachable = True
-        self.dispatcher.remove_worker(worker)
+        self.core_state.pool.remove(worker)
         if isinstance(effect, effects.Dispatch):
             self.holdings.give_back(worker, effect.clients, effect.ids, effect.attempts)
             self._cancellation.return_undelivered(effect, worker)
@@ -555,7 +552,7 @@ class Scheduler:
 
     def _add_if_ready(self, worker: Worker) -> None:
         if wants_work(worker, self.limits.queue_size):
-            self.dispatcher.add_worker(worker)
+            self.core_state.pool.add(worker)
 
     def _started(self, event: events.Started, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
@@ -588,7 +585,7 @@ class Scheduler:
             self.outbox.add(effects.Started(client.route, ids))
 
     def _record_start(self, task: Task, worker: Worker, now: float) -> None:
-        self.dispatcher.note_long(worker)
+        self.core_state.pool.note_long(worker)
         self.tables.history.record_started(task, worker)
         limit = task.options.timeout_seconds
         if limit:
@@ -689,7 +686,7 @@ class Scheduler:
             client, worker = nested
             resume_named(event, client, worker, self.tables, self.holdings, now)
             if worker is not None:
-                self.dispatcher.mark_busy(worker)
+                self.core_state.pool.mark_busy(worker)
 
     def _nested(self, route: bytes) -> tuple[Client, Worker | None] | None:
         """Return the nested client on this connection, and its worker if the worker has joined."""

@@ -27,7 +27,7 @@ class Submissions:
         self._tables = core.tables
         self._task_limits = core.task_limits
         self._quotas = quotas
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
         self._graphs = graphs
         self._reattach = reattach
 
@@ -125,7 +125,7 @@ class Submissions:
         self._tables.counts.payload_bytes += size + sum(map(len, batch.large.values()))
         lane = client.lane(batch.options, kind)
         lane.batches.append(batch)
-        self._dispatcher.enqueue(lane, rows, batch.options.weight)
+        self._queues.enqueue(lane, rows, batch.options.weight)
         if self._tables.unclaimed or self._tables.early:
             self._reattach.match_batch(client, lane, batch, now)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.dispatch.bookings import Host
 from ..core.events import CPUS, UNIT
+from ..core.placement.bookings import Host
 from ..core.scheduler import Scheduler
 from ..wire.schema import HostPool
 from .snapshot_columns import TEXT_LIMIT

@@ -157,7 +157,7 @@ class SnapshotWriter:
                 resources=host_pools(self._core),
                 resources_waiting=waiting_tasks(self._core),
                 reservation_milliseconds=reservation_milliseconds(self._core, now),
-                needs=need_rows(tables.clients, tables.workers, self._core.dispatcher.long_running, now),
+                needs=need_rows(tables.clients, tables.workers, self._core.core_state.pool.long_running, now),
                 pools=_pools(tables.agents),
             )
         )

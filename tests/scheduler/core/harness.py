@@ -405,9 +405,9 @@ class Core:
             "unclaimed": len(scheduler.tables.unclaimed),
             "waiting": scheduler.counts.waiting,
             "dispatched": scheduler.counts.dispatched,
-            "ranks": sum(len(queue.ranks) for queue in scheduler.dispatcher.queues.by_share.values()),
+            "ranks": sum(len(queue.ranks) for queue in scheduler.core_state.queues.by_share.values()),
             "shares": len(scheduler.tables.clients.shares),
-            "ready": len(scheduler.dispatcher.idle) + len(scheduler.dispatcher.partial),
+            "ready": len(scheduler.core_state.pool.idle) + len(scheduler.core_state.pool.partial),
         }
 
     def teach(self, client: bytes, worker: bytes, number: int, payload: bytes, nanoseconds: int, task_id: int) -> None:

@@ -43,6 +43,6 @@ def test_the_wait_ends_at_the_next_timer(
     waits: list[int | None] = []
     monkeypatch.setattr(daemon.router, "wait", lambda: waits.append(None))
     monkeypatch.setattr(daemon.router, "wait_up_to", waits.append)
-    daemon.core.dispatcher.next_limit_at = time.monotonic() + due_seconds
+    daemon.core.dispatcher.next_wait_at = time.monotonic() + due_seconds
     assert daemon.wait() is None
     assert len(waits) == 1 and waits[0] in milliseconds

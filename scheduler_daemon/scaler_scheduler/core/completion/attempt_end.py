@@ -32,7 +32,6 @@ class AttemptEnd:
 
     def __init__(self, core: CoreState, graphs: Graphs, gangs: Gangs) -> None:
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
         self._outbox = core.outbox
         self._graphs = graphs
         self._gangs = gangs

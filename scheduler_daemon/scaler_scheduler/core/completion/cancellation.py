@@ -53,7 +53,8 @@ class Cancellation:
         self, core: CoreState, graphs: Graphs, host_results: HostResults, attempt_end: AttemptEnd, gangs: Gangs
     ) -> None:
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
+        self._pool = core.pool
         self._outbox = core.outbox
         self._operator_log = core.operator_log
         self._graphs = graphs
@@ -99,7 +100,7 @@ class Cancellation:
             else:
                 self._set_intent(task, INTENT_CANCEL, now)
         for lane in touched:
-            self._dispatcher.prune(lane)
+            self._queues.prune(lane)
         if refused:
             self._outbox.add(effects.CancelRefused(client.route, refused))
 
@@ -150,7 +151,7 @@ class Cancellation:
         for batch in list(lane.batches):
             for row in batch.waiting_rows():
                 self._end_row(lane, batch, row, outcome, payload)
-        self._dispatcher.prune(lane)
+        self._queues.prune(lane)
 
     def _cancel_waiting(self, task: Task) -> None:
         self._tables.counts.add_waiting(task.client.lane_of(task), -1, task.options.weight)
@@ -253,7 +254,7 @@ class Cancellation:
         The running task of such a worker prevents it from answering.
         """
         workers = self._tables.workers
-        for tasks in work_stealing.tasks_of_silent_workers(workers, self._dispatcher.idle):
+        for tasks in work_stealing.tasks_of_silent_workers(workers, self._pool.idle):
             worker = tasks[0].worker
             assert worker is not None
             text = f"worker {worker.name} on {worker.host} (process {worker.pid}) does not answer while it runs a task"

@@ -15,7 +15,7 @@ class Evacuation:
 
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
+        self._fetches = core.fetches
         self._memory_limit_bytes = core.limits.memory_limit_bytes
 
     def evacuate(self, agent: Agent) -> None:
@@ -39,4 +39,4 @@ class Evacuation:
                 continue
             room -= stored.size
             agent.evacuated.add(stored)
-            self._dispatcher.fetch(stored)
+            self._fetches.fetch(stored)

@@ -19,8 +19,8 @@ from scaler_scheduler.core.completion.task_end import (
     has_retries_left,
     time_limit_text,
 )
+from scaler_scheduler.core.data.input_delivery import resend_unread
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.dispatch.input_delivery import resend_unread
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import Exchange
 from scaler_scheduler.core.ids import file_id
@@ -51,7 +51,6 @@ class Gangs:
     def __init__(self, core: CoreState, graphs: Graphs) -> None:
         self._tables = core.tables
         self._outbox = core.outbox
-        self._dispatcher = core.dispatcher
         self._graphs = graphs
         self._limits = core.limits
         self.broken: list[Gang] = []

@@ -44,7 +44,8 @@ class Graphs:
         self._tables = core.tables
         self._limits = core.limits
         self._evacuation = evacuation
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
+        self._pool = core.pool
         self._writer = core.writer
         self._outbox = core.outbox
         self._next_record_at = 0.0
@@ -194,7 +195,7 @@ class Graphs:
                 client.tasks[task_id] = task
                 self._tables.counts.add_waiting(lane, -1, task.options.weight)
                 self._make_ready(task)
-                self._dispatcher.prune(lane)
+                self._queues.prune(lane)
                 return task
         return None
 
@@ -286,7 +287,7 @@ class Graphs:
         if task.missing_inputs:
             task.transition(UNREADY)
         else:
-            self._dispatcher.requeue(task)
+            self._queues.requeue(task)
         return True
 
     def _rebind_held(self, task: Task) -> None:
@@ -329,7 +330,7 @@ class Graphs:
     def _make_ready(self, task: Task) -> None:
         """Queue a task whose inputs all exist, or whose result is here."""
         task.transition(READY)
-        self._dispatcher.requeue(task)
+        self._queues.requeue(task)
         if self._tables.unclaimed or self._tables.early:
             self.ready.append(task)
 
@@ -366,8 +367,8 @@ class Graphs:
                 lane.remove(each)
                 self._tables.counts.add_waiting(lane, -1, each.options.weight)
                 each.options = each.options.with_priority(priority)
-                self._dispatcher.requeue(each)
-                self._dispatcher.prune(lane)
+                self._queues.requeue(each)
+                self._queues.prune(lane)
             else:
                 each.options = each.options.with_priority(priority)
                 if each.state == DISPATCHED and each.gang is None:
@@ -487,7 +488,7 @@ class Graphs:
         self._tables.history.record_returned(follower, worker, effects.OUTCOME_VALUE, 0, "")
         self._tables.counts.retracted += 1
         if not worker.task_count:
-            self._dispatcher.add_worker(worker)
+            self._pool.add(worker)
 
     def fail_input_lost(self, task: Task, text: str, outcome: int = effects.OUTCOME_INPUT_LOST) -> None:
         """Fail a task on no worker that cannot read an input."""

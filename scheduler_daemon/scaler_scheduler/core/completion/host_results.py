@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.graphs import Graphs
+from scaler_scheduler.core.data.input_delivery import send_to_client
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.dispatch.input_delivery import send_to_client
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.ids import file_id, value_id
 from scaler_scheduler.core.state.records import Agent, Client, StoredObject, Task, Worker
@@ -24,7 +24,8 @@ class HostResults:
 
     def __init__(self, core: CoreState, graphs: Graphs) -> None:
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
+        self._fetches = core.fetches
         self._outbox = core.outbox
         self._transfers = core.transfers
         self._graphs = graphs
@@ -37,8 +38,8 @@ class HostResults:
         """Fetch inputs that a waiting task could not read as files of its last host, or fail it if they are lost."""
         away = [stored for stored in task.inputs if stored.is_remote]
         if away:
-            self._dispatcher.block_on_fetch(task, away)
-            self._dispatcher.prune(task.client.lane_of(task))
+            self._fetches.block_task(task, away)
+            self._queues.prune(task.client.lane_of(task))
 
     def receive_object(self, agent: Agent, event: events.Object) -> None:
         """Store the bytes of an object that the scheduler has requested from a host agent."""
@@ -78,7 +79,7 @@ class HostResults:
         was_home = stored.home is holder
         move(stored, holder, DAMAGE)
         if was_home and promote_other(stored):
-            self._dispatcher.fetch(stored)
+            self._fetches.fetch(stored)
         elif was_home:
             self.lose_objects([stored])
 
@@ -93,7 +94,7 @@ class HostResults:
                 send_to_client(stored, self._outbox)
             else:
                 stored.is_wanted = True
-                self._dispatcher.fetch(stored)  # a claimed one has no home yet: it is fetched when its host comes
+                self._fetches.fetch(stored)  # a claimed one has no home yet: it is fetched when its host comes
         self._tell_missing(client, missing)
 
     def _tell_missing(self, client: Client, ids: list[int]) -> None:
@@ -114,7 +115,7 @@ class HostResults:
             if stored is not None and stored.home is agent and stored.is_remote:
                 move(stored, agent, DAMAGE)
                 if promote_other(stored):
-                    self._dispatcher.fetch(stored)
+                    self._fetches.fetch(stored)
                 else:
                     lost.append(stored)
         self.lose_objects(lost)
@@ -164,7 +165,7 @@ class HostResults:
         text = f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it"
         self._graphs.fail_input_lost(task, text)
         if lane is not None:
-            self._dispatcher.prune(lane)
+            self._queues.prune(lane)
 
     def discard_file(self, worker: Worker, task: Task) -> None:
         """Have the file of an attempt removed that has ended at this worker and does not count. It may not exist."""
@@ -191,7 +192,7 @@ class HostResults:
         """Note that these hosts have a result that its client has named after a restart (`takeover.py`)."""
         self._tables.objects.adopt(stored, hosts)
         if stored.is_wanted:
-            self._dispatcher.fetch(stored)
+            self._fetches.fetch(stored)
         self._graphs.object_available(stored)
 
     def discard_unless_needed(self, agent: Agent, name: tuple[int, int]) -> None:

@@ -7,9 +7,9 @@ from scaler_scheduler.core.completion.gangs import Gangs
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.task_end import exceeds_limit
+from scaler_scheduler.core.data.input_delivery import resend_unread
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
-from scaler_scheduler.core.dispatch.input_delivery import resend_unread
 from scaler_scheduler.core.effects import (
     OUTCOME_EXCEPTION,
     OUTCOME_FILE,
@@ -62,7 +62,7 @@ class ResultHandler:
         self._graphs = graphs
         self._host_results = host_results
         self._gangs = gangs
-        self._near_data = core.dispatcher.near_data
+        self._near_data = core.near_data
         self._most_early_bytes = core.limits.memory_limit_bytes // EARLY_DIVISOR
 
     def handle(self, event: Results, worker: Worker) -> None:

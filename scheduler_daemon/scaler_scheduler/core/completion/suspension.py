@@ -6,9 +6,9 @@ the children before it fills the slot.
 
 from __future__ import annotations
 
-from scaler_scheduler.core.dispatch.holdings import Holdings
-from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import Resumed, Suspended, Tasks
+from scaler_scheduler.core.placement.holdings import Holdings
+from scaler_scheduler.core.placement.prefetch import cost_ns
 from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.transitions import DISPATCHED, RESUME, RUNNING, SUSPEND, SUSPENDED
 from scaler_scheduler.core.tables import Tables

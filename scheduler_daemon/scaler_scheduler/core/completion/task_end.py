@@ -1,8 +1,8 @@
 """The steps that every end of a task shares, and the texts of failed tasks."""
 
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
-from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.effects import OUTCOME_KEPT, OUTCOME_VALUE, OUTCOME_WORKER_DIED
+from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.state.records import Task
 from scaler_scheduler.core.tables import Tables
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from scaler_scheduler.core import events
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.data.transfers import Transfer
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.dispatch.transfers import Transfer
 from scaler_scheduler.core.state.records import Agent, StoredObject
 from scaler_scheduler.core.state.value_states import ARRIVE, CACHED, COMING, DAMAGE
 from scaler_scheduler.core.values.copies import files, move, promote_other, state_at
@@ -18,7 +18,8 @@ class TransferEnd:
     def __init__(self, core: CoreState, graphs: Graphs, host_results: HostResults) -> None:
         self._tables = core.tables
         self._transfers = core.transfers
-        self._dispatcher = core.dispatcher
+        self._pool = core.pool
+        self._fetches = core.fetches
         self._graphs = graphs
         self._host_results = host_results
 
@@ -64,7 +65,7 @@ class TransferEnd:
     def check(self, now: float) -> None:
         """Give up the transfers whose deadline has passed. If another transfer is late, and a host with the file has an
         idle worker, place all tasks again that wait for this file."""
-        idle = set(self._dispatcher.idle.agents())
+        idle = set(self._pool.idle.agents())
         late: dict[StoredObject, None] = {}
         for transfer in list(self._transfers):
             if now >= transfer.deadline:
@@ -90,7 +91,7 @@ class TransferEnd:
         for stored in moved:
             is_blocking = stored.is_blocking and not self._transfers.of(stored)
             if self._is_alive(stored) and (stored.is_wanted or is_blocking):
-                self._dispatcher.fetch(stored)
+                self._fetches.fetch(stored)
         self._transfers.forget_agent(agent)
         self._transfers.start_waiting()
 
@@ -105,7 +106,7 @@ class TransferEnd:
                 move(stored, each.target, DAMAGE)
             ended += [further for further in self._transfers.of(stored) if further.source is each.target]
         if self._is_alive(stored) and stored.is_remote and stored.is_blocking:
-            self._dispatcher.fetch(stored)
+            self._fetches.fetch(stored)
 
     def _is_alive(self, stored: StoredObject) -> bool:
         return self._tables.objects.find(stored.client, stored.id) is stored

@@ -1,6 +1,6 @@
-"""Which worker gets which waiting tasks, and how many: ranks, fair turns, prefetch, work stealing, credit, outbox.
+"""Dispatches waiting tasks: whose turn it is, the rows of a Dispatch, work stealing, credit.
 
-Begin with `dispatcher.py`, then `prefetch.py` (how much work a worker holds) and `dispatch_writer.py` (writes rows
-into the columns of a Dispatch). `credit.py` computes how much a client may submit.
-May import: state.
+Begin with `dispatcher.py`, then `dispatch_writer.py` (writes rows into the columns of a Dispatch). `credit.py` computes
+how much a client may submit.
+May import: state, values, tables, outbox, data, placement.
 """

@@ -50,7 +50,7 @@ class Credits:
 
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
         self._outbox = core.outbox
         self._memory_limit_bytes = core.limits.memory_limit_bytes
         self._task_limit = core.limits.client_tasks
@@ -66,7 +66,7 @@ class Credits:
         client.highest_counted_id = -1
         client.result_window = self.window()
         client.granted_bytes = UNLIMITED if client.worker else self._first_grant(client, client.result_window)
-        self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)
+        self._queues.resume(client, PAUSE_SLOW_CONSUMER)
         return client.granted_bytes, client.result_window
 
     def update_answered(self) -> None:
@@ -79,7 +79,7 @@ class Credits:
         """Pause a client if more results are on their way to it than fit its window."""
         if client.sent_bytes - client.received_bytes > client.result_window and not client.is_gone:
             if not client.pause_reasons & PAUSE_SLOW_CONSUMER:
-                self._dispatcher.pause(client, PAUSE_SLOW_CONSUMER)
+                self._queues.pause(client, PAUSE_SLOW_CONSUMER)
 
     def update_all(self) -> None:
         """Grant credit to all clients, because other clients may have left or freed memory."""
@@ -140,4 +140,4 @@ class Credits:
         client.received_bytes = max(client.received_bytes, min(received, client.sent_bytes))
         client.unread.acknowledge(client.received_bytes)
         if client.sent_bytes - client.received_bytes <= client.result_window // 2:
-            self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)
+            self._queues.resume(client, PAUSE_SLOW_CONSUMER)

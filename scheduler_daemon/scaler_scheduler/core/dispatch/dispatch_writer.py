@@ -1,12 +1,13 @@
 """Assigns tasks to workers: writes rows into a Dispatch, or records that a worker already runs a task."""
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.dispatch.holdings import Holdings
-from scaler_scheduler.core.dispatch.input_delivery import deliver_inputs
-from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.dispatch.prefetch import cost_ns
+from scaler_scheduler.core.data.fetches import has_copies
+from scaler_scheduler.core.data.input_delivery import deliver_inputs
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, KEEP_YES, Options
 from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.outbox import Outbox
+from scaler_scheduler.core.placement.holdings import Holdings
+from scaler_scheduler.core.placement.prefetch import cost_ns
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.functions import Function
@@ -392,14 +393,6 @@ class DispatchWriter:
         weight = task.options.weight
         self._counts.add_waiting(lane, -1, weight)
         self._counts.add_dispatched(1, weight)
-
-
-def has_copies(task: Task) -> bool:
-    """Whether some worker or host has an input of the task. Nobody keeps the small inputs that go inside rows."""
-    for stored in task.inputs:
-        if stored.copies or stored.workers:
-            return True
-    return False
 
 
 def _row_options(options: Options, flags: int, is_alone: bool) -> tuple[int, int, int]:

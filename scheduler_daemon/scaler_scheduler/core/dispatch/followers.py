@@ -5,7 +5,7 @@ The worker hands each result to the row behind it. Otherwise each link of a chai
 
 from collections.abc import Iterable
 
-from scaler_scheduler.core.dispatch.prefetch import TARGET_BYTES, TARGET_NS
+from scaler_scheduler.core.placement.prefetch import TARGET_BYTES, TARGET_NS
 from scaler_scheduler.core.state.records import Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
 from scaler_scheduler.core.tables import Tables

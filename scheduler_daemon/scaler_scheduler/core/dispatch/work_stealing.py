@@ -10,8 +10,8 @@ stopped, and then it cannot give tasks back either. In this case its agent repor
 from collections.abc import Iterable
 from itertools import islice, takewhile
 
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.free_workers import FreeWorkers
+from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.placement.free_workers import FreeWorkers
 from scaler_scheduler.core.state.records import Lane, Task, Worker, lane_key
 from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_BALANCE, NO_INTENT
 
@@ -32,38 +32,36 @@ MAX_LANES = 64
 """At most so many waiting lanes are compared with queued tasks."""
 
 
-def tasks_to_steal(dispatcher: Dispatcher) -> list[Task]:
+def tasks_to_steal(core: CoreState) -> list[Task]:
     """Return tasks that idle workers should get."""
     chosen: list[Task] = []
-    for worker in list(dispatcher.long_running):
+    for worker in list(core.pool.long_running):
         queue_length = len(worker.tasks) - worker.running - worker.suspended
         if not (worker.running or worker.unclaimed) or not queue_length:
             # Nothing is queued behind its running task. Its next long task lists it again.
-            del dispatcher.long_running[worker]
+            del core.pool.long_running[worker]
         else:
-            chosen += _share(worker, dispatcher.idle)
+            chosen += _share(worker, core.pool.idle)
     return chosen
 
 
-def tasks_to_overtake(dispatcher: Dispatcher) -> list[Task]:
+def tasks_to_overtake(core: CoreState) -> list[Task]:
     """Return tasks that are queued behind a long task, and that come after waiting tasks which no free worker can run.
     They wait again in their lanes, where shares, ranks and turns decide."""
-    dispatcher.queues.has_news = False
-    lanes = [lane for lane in islice(dispatcher.queues.lanes(), MAX_LANES) if dispatcher.waits_for_worker(lane)]
+    core.queues.has_news = False
+    lanes = [lane for lane in islice(core.queues.lanes(), MAX_LANES) if core.placement.waits_for_worker(lane)]
     chosen: list[Task] = []
-    for worker in dispatcher.long_running if lanes else ():
+    for worker in core.pool.long_running if lanes else ():
         if worker.running or worker.unclaimed:
             able = [lane for lane in lanes if worker.can_serve(lane.capabilities, lane.kind)]
-            chosen += [
-                task for task in queued_tasks(worker) if any(_goes_before(each, task, dispatcher) for each in able)
-            ]
+            chosen += [task for task in queued_tasks(worker) if any(_goes_before(each, task, core) for each in able)]
     return chosen
 
 
-def _goes_before(lane: Lane, task: Task, dispatcher: Dispatcher) -> bool:
+def _goes_before(lane: Lane, task: Task, core: CoreState) -> bool:
     """Whether the next task of a waiting lane would be dispatched before this one, if this one waited too."""
     rank, share, other = task.options.rank, lane.client.share, task.client.share
-    if lane.rank != rank and (share is other or dispatcher.has_common_ranks):
+    if lane.rank != rank and (share is other or core.limits.has_common_ranks):
         return lane.rank > rank
     if share is other:  # lanes of one rank take turns
         return lane.client is not task.client or lane.key != lane_key(task.options, task.function.kind)

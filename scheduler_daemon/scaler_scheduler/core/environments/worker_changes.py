@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Iterator
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.dispatch.gang_dispatch import most_members
-from scaler_scheduler.core.dispatch.prefetch import wants_work
 from scaler_scheduler.core.environments.supply import EnvironmentSupply
 from scaler_scheduler.core.lines import printable_ends
+from scaler_scheduler.core.placement.gang_reservation import most_members
+from scaler_scheduler.core.placement.prefetch import wants_work
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.records import Agent, AgentEnvironment, Lane, Worker
 from scaler_scheduler.core.state.shares import Share
@@ -98,9 +98,13 @@ class WorkerChanges:
     def __init__(self, core: CoreState, supply: EnvironmentSupply) -> None:
         self._tables = core.tables
         self._bookings = core.bookings
-        self._dispatcher = core.dispatcher
-        self._dispatcher.host_choice.could_change = self._could_change_at_once
-        self._dispatcher.gangs.could_change = self._could_change_at_once
+        self._queues = core.queues
+        self._pool = core.pool
+        self._gang_reservation = core.gangs
+        self._hosts = core.hosts
+        self._placement = core.placement
+        self._hosts.could_change = self._could_change_at_once
+        self._gang_reservation.could_change = self._could_change_at_once
         self._outbox = core.outbox
         self._operator_log = core.operator_log
         self._queue_size = core.limits.queue_size
@@ -208,7 +212,7 @@ class WorkerChanges:
         """Let idle workers whose environment was not used for long return to none. Call it once a second."""
         environments = self._tables.environments
         unused: dict[str, float] = {}
-        for worker in list(self._dispatcher.idle) if self._tables.workers.in_environments else ():
+        for worker in list(self._pool.idle) if self._tables.workers.in_environments else ():
             environment = environments.find(worker.environment) if worker.environment else None
             if not worker.environment or (environment is not None and environment.is_used):
                 continue
@@ -220,17 +224,17 @@ class WorkerChanges:
     def _demands(self) -> dict[str, Demand]:
         """The waiting tasks that no idle worker can run, by environment."""
         demands: dict[str, Demand] = {}
-        for lane in self._dispatcher.queues.lanes():
-            if not self._dispatcher.waits_for_worker(lane):
+        for lane in self._queues.lanes():
+            if not self._placement.waits_for_worker(lane):
                 continue
-            function = self._dispatcher.next_function(lane)
+            function = self._queues.next_function(lane)
             if function is None or self._is_served(lane):
                 continue
             environment = function.environment
             demand = demands.get(environment)
             if demand is None:
                 demand = demands[environment] = Demand(environment)
-            if lane.gang_size and self._dispatcher.gangs.lane is not lane:
+            if lane.gang_size and self._gang_reservation.lane is not lane:
                 demand.gangs.append(lane)
             else:
                 demand.add(lane, function.mean_ns)
@@ -238,12 +242,12 @@ class WorkerChanges:
 
     def _is_served(self, lane: Lane) -> bool:
         """Whether enough idle workers have the lane's environment, on hosts that have its resources, free or not."""
-        idle = self._dispatcher.idle
+        idle = self._pool.idle
         if not lane.resources and not lane.gang_size:
             return idle.can_serve(lane.capabilities, lane.kind)
         able = [worker for worker in idle if worker.can_serve(lane.capabilities, lane.kind)]
         if lane.gang_size:
-            return self._dispatcher.gangs.count_members(lane, able) >= lane.gang_size
+            return self._gang_reservation.count_members(lane, able) >= lane.gang_size
         count = sum(self._may_have(worker, lane) for worker in able)
         kept = self._bookings.reservations.get(lane)
         if kept is not None:
@@ -283,7 +287,7 @@ class WorkerChanges:
             for worker in self._tables.workers:
                 if self._can_change(worker, demand):
                     self._is_ready(worker, environment, now)  # else its agent is asked to prepare the environment
-        for worker in [*self._dispatcher.idle, *self._aside(demand)]:
+        for worker in [*self._pool.idle, *self._aside(demand)]:
             if wanted <= 0:
                 return
             if not self._is_wanted(worker, demand) or self._is_kept(worker):
@@ -334,11 +338,11 @@ class WorkerChanges:
     def _lacking_members(self, demand: Demand) -> tuple[Lane | None, int]:
         """The lane of the gang with the reservation, if it is of this demand, and how many of its members have no
         worker that can run them, idle or not."""
-        lane = self._dispatcher.gangs.lane
+        lane = self._gang_reservation.lane
         if lane is None or lane not in demand.lanes:
             return None, 0
         able = [worker for worker in self._tables.workers if worker.can_serve(lane.capabilities, lane.kind)]
-        there = self._dispatcher.gangs.count_members(lane, able)
+        there = self._gang_reservation.count_members(lane, able)
         return lane, lane.gang_size - there - self._coming(demand.environment)
 
     def _coming(self, environment: str, agent: int = 0) -> int:
@@ -394,7 +398,7 @@ class WorkerChanges:
     def _is_kept(self, worker: Worker) -> bool:
         """Whether an idle worker waits for the other members of a gang. While tasks wait for tasks of their own, none
         is kept: the gang may wait for what they hold, and their tasks for this worker."""
-        return self._dispatcher.gangs.gathers(worker) and not any(each.suspended for each in self._tables.workers)
+        return self._gang_reservation.gathers(worker) and not any(each.suspended for each in self._tables.workers)
 
     def _could_serve(self, worker: Worker, environment: str, lane: Lane, kind: str) -> bool:
         agent = self._tables.agents.find(worker.agent)
@@ -459,7 +463,7 @@ class WorkerChanges:
             return
         change = Change(worker.incarnation, worker.agent, environment, now + CHANGE_SECONDS)
         self._changes[worker.incarnation] = change
-        self._dispatcher.remove_worker(worker)
+        self._pool.remove(worker)
         worker.is_changing = True
         self._send_if_empty(change)
 
@@ -491,7 +495,7 @@ class WorkerChanges:
         if worker is not None:
             worker.is_changing = False
             if wants_work(worker, self._queue_size):
-                self._dispatcher.add_worker(worker)
+                self._pool.add(worker)
 
     def _is_hopeless(self, demand: Demand) -> bool:
         """Whether every agent that might prepare this environment has failed to, and no worker has it."""

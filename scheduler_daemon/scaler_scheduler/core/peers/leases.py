@@ -13,7 +13,7 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.peers.nested_hello import NestedHellos
 from scaler_scheduler.core.peers.peer_loss import PeerLoss, likely_running
 from scaler_scheduler.core.peers.reattach import Reattach
@@ -38,13 +38,13 @@ class Leases:
         self._limits = core.limits
         self._tables = core.tables
         self._outbox = core.outbox
-        self._dispatcher = core.dispatcher
+        self._pool = core.pool
         self._operator_log = core.operator_log
         self._nested_hellos = nested_hellos
         self._peer_loss = peer_loss
         self._cancellation = cancellation
         self._reattach = reattach
-        self._spare_copies = core.dispatcher.spare_copies
+        self._spare_copies = core.spare_copies
         self._host_report = HostReport(core.tables)
         self._evacuation = evacuation
 
@@ -185,7 +185,7 @@ class Leases:
         has."""
         agent.is_retiring = True
         for worker in _workers_of(agent, self._tables):
-            self._dispatcher.remove_worker(worker)
+            self._pool.remove(worker)
             worker.is_retiring = True
             self._cancellation.rebalance(worker.tasks.values())
         self._evacuation.evacuate(agent)

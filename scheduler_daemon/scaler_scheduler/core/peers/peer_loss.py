@@ -62,7 +62,8 @@ class PeerLoss:
         self._tables = core.tables
         self._holdings = core.holdings
         self._bookings = core.bookings
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
+        self._pool = core.pool
         self._attempt_end = attempt_end
         self._gangs = gangs
         self._graphs = graphs
@@ -179,7 +180,7 @@ class PeerLoss:
                 task.transition(WORKER_LOST)
                 self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, "its host is lost")
         if not worker.task_count:
-            self._dispatcher.add_worker(worker)
+            self._pool.add(worker)
 
     def remove_worker(
         self, worker: Worker, running: Sequence[TaskAttempt] = (), cause: str = "its connection was lost"
@@ -200,7 +201,7 @@ class PeerLoss:
         self._holdings.worker_lost(worker)
         self._changes.worker_left(worker)
         worker.outgoing = None
-        self._dispatcher.remove_worker(worker)
+        self._pool.remove(worker)
         self._cancellation.remove_worker(worker)
         self._reattach.remove_worker(worker)
         self._tables.objects.remove_worker(worker)
@@ -237,7 +238,7 @@ class PeerLoss:
                     self._tables.remove_row(client, batch.function_at(row), batch.options)
                     counts.payload_bytes -= batch.size_of(row)
                 counts.count_client_left(len(rows) * batch.options.weight)
-            self._dispatcher.dequeue(lane)
+            self._queues.dequeue(lane)
             counts.waiting -= lane.waiting
             counts.further_waiting -= lane.further_calls
         client.lanes = {}

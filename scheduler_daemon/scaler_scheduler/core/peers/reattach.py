@@ -33,7 +33,8 @@ class Reattach:
 
     def __init__(self, core: CoreState, cancellation: Cancellation, host_results: HostResults) -> None:
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
+        self._pool = core.pool
         self._writer = core.writer
         self._holdings = core.holdings
         self._cancellation = cancellation
@@ -81,7 +82,7 @@ class Reattach:
             if row not in batch.cancelled:
                 attach = partial(self._writer.reattach_row, lane, batch, row)
                 self._match(client, task_id, attach, now)
-        self._dispatcher.prune(lane)
+        self._queues.prune(lane)
 
     def match_ready(self, tasks: Iterable[Task], now: float) -> None:
         """Attach the newly ready tasks that workers already run."""
@@ -214,7 +215,7 @@ class Reattach:
     def _take_early(self, early: EarlyAnswer, task: Task, now: float) -> None:
         """Let an early answer count, for its task that was just attached."""
         if self._tables.workers.find(early.worker.incarnation) is early.worker:
-            self._dispatcher.mark_busy(early.worker)
+            self._pool.mark_busy(early.worker)
         self._resume(task, False, now)
         if not early.is_awaited:
             self.answered.append((early, task))
@@ -245,14 +246,14 @@ class Reattach:
                 return None
             if found is not None:
                 task = self._writer.reattach_row(lane, *found, worker, attempt, has_ended)
-                self._dispatcher.prune(lane)
+                self._queues.prune(lane)
                 return task
         return None
 
     def _attach_task(self, task: Task, worker: Worker, attempt: int, has_ended: bool) -> Task:
         lane = task.client.lane_of(task)  # the task stays in the lane's `requeued` for now, and no longer waits
         self._writer.reattach(task, lane, worker, attempt, has_ended)
-        self._dispatcher.prune(lane)
+        self._queues.prune(lane)
         return task
 
     def _has_ended(self, client: Client, task_id: int) -> bool:

@@ -8,7 +8,7 @@ of a worker that has not reconnected, all these clients are held: the worker may
 which only the worker itself can name.
 """
 
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.placement.share_queue import ShareQueues
 from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 from scaler_scheduler.core.tables import Tables
@@ -27,9 +27,9 @@ LOOK_SECONDS = 0.1
 class RestartHold:
     """Holds the tasks of clients that another scheduler has welcomed before."""
 
-    def __init__(self, dispatcher: Dispatcher, tables: Tables, incarnation: int) -> None:
+    def __init__(self, queues: ShareQueues, tables: Tables, incarnation: int) -> None:
         """`incarnation` is this scheduler's own."""
-        self._dispatcher = dispatcher
+        self._queues = queues
         self._tables = tables
         self._incarnation = incarnation
         self._end = float("inf")
@@ -56,7 +56,7 @@ class RestartHold:
             self._end = min(self._end, now + HOLD_SECONDS)
             self._last_end = min(self._last_end, now + MOST_HOLD_SECONDS)
         if now < self._end:
-            self._dispatcher.pause(client, PAUSE_RESTART_HOLD)
+            self._queues.pause(client, PAUSE_RESTART_HOLD)
             self._held.append(client)
 
     def extend(self, now: float) -> None:
@@ -85,4 +85,4 @@ class RestartHold:
             return
         held, self._held = self._held, []
         for client in held:
-            self._dispatcher.resume(client, PAUSE_RESTART_HOLD)
+            self._queues.resume(client, PAUSE_RESTART_HOLD)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.placement.wait import LANE_WAITS, Wait
 from scaler_scheduler.core.state.records import Agent, Worker
 
 START_SECONDS = 5.0
@@ -28,28 +29,28 @@ class Successors:
 
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
+        self._pool = core.pool
         self._outbox = core.outbox
         self._coming: list[tuple[Worker, float]] = []
         """Holders whose successors have not joined, and until when these are waited for."""
-        core.dispatcher.successors = self
+        core.placement.successors = self
 
     def are_enough(self, tasks: int) -> bool:
         """Whether a successor is starting for each task that waits for one."""
         return len(self._coming) >= tasks
 
-    def find(self, worker: Worker) -> Worker | None:
-        """Pass on the slot of an idle worker that is in no list of the dispatcher.
+    def find(self, worker: Worker) -> Worker | Wait:
+        """Pass on the slot of an idle worker that is in no list of free workers.
 
         Returns:
-            A worker that takes over at once and is in no list. None: a successor comes. The same worker: none can come.
+            A worker that takes over at once and is in no list. The same worker: none can come. Or a successor comes, or
+            the agent of the worker.
         """
         agent = self._tables.agents.find(worker.agent)
         now = self._tables.clock.now
         if agent is None and worker.agent_until > now:
-            self._dispatcher.next_limit_at = min(self._dispatcher.next_limit_at, worker.agent_until)
-            self._dispatcher.add_worker(worker)
-            return None
+            self._pool.add(worker)
+            return Wait(worker.agent_until)
         if agent is None or worker.is_shared:
             return worker
         spare = self._spare(worker)
@@ -64,7 +65,7 @@ class Successors:
         worker.is_holder = True
         self._coming.append((worker, now + START_SECONDS))
         self._change(agent, worker, effects.CHANGE_BESIDE)
-        return None
+        return LANE_WAITS
 
     def are_coming(self, worker: Worker) -> bool:
         """Whether a task waits instead of sharing this worker's process: a successor, or the worker's agent, comes."""
@@ -96,7 +97,7 @@ class Successors:
             # A restarted scheduler does not know which workers were holders.
             free = [worker for worker in workers if not (worker.is_holder or worker.is_changing or worker.task_count)]
             for worker in [worker for worker in free if not self._has_suspended(worker)][:surplus]:
-                self._dispatcher.remove_worker(worker)
+                self._pool.remove(worker)
                 worker.is_holder = True
                 holders.append(worker)
         for holder in holders:
@@ -128,7 +129,7 @@ class Successors:
         if holder.is_holder and self._tables.workers.find(holder.incarnation) is holder:
             holder.is_holder = False
             holder.holder_since = 0.0
-            self._dispatcher.add_worker(holder)
+            self._pool.add(holder)
 
     def _change(self, agent: Agent, worker: Worker, mode: int) -> None:
         self._outbox.add(effects.ChangeWorker(agent.route, worker.incarnation, worker.environment, mode))

@@ -4,9 +4,9 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.completion.suspension import resume_all
 from scaler_scheduler.core.completion.takeover import Takeover
+from scaler_scheduler.core.data.input_delivery import send_object
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
-from scaler_scheduler.core.dispatch.input_delivery import send_object
 from scaler_scheduler.core.environments.worker_changes import WorkerChanges
 from scaler_scheduler.core.peers.leases import give_ticket
 from scaler_scheduler.core.peers.nested_hello import PARENT_SECONDS
@@ -48,7 +48,7 @@ class Welcomes:
         self._bookings = core.bookings
         self._holdings = core.holdings
         self._outbox = core.outbox
-        self._dispatcher = core.dispatcher
+        self._pool = core.pool
         self._transfers = core.transfers
         self._operator_log = core.operator_log
         self._credits = credits
@@ -130,7 +130,7 @@ class Welcomes:
         worker = self._tables.workers.find(client.worker)
         resume_all(list(client.suspended), client, worker, self._tables, self._holdings, now)
         if worker is not None:
-            self._dispatcher.mark_busy(worker)
+            self._pool.mark_busy(worker)
 
     def welcome_worker(self, event: events.Hello, now: float) -> None:
         """Add a worker, and attach the tasks that it runs."""
@@ -175,7 +175,7 @@ class Welcomes:
             self._reattach.attach(worker, name, now, is_finished=True)
         for task, intent in intents.items():
             self._cancellation.repeat_intent(task, intent, now)
-        self._dispatcher.add_worker(worker)
+        self._pool.add(worker)
         self._changes.worker_joined(worker)
         self._successors.worker_joined(worker)
         self._welcome(event.route, self._limits.worker_timeout_seconds)

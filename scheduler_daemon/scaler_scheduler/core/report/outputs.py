@@ -5,7 +5,7 @@ client acknowledges nothing. A task that prints without end costs the scheduler 
 """
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.state.records import Client
 from scaler_scheduler.core.tables import Tables
 

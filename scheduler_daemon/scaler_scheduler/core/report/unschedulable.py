@@ -55,7 +55,9 @@ class Unschedulable:
         self._may_serve = may_serve
         self._core = core
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
+        self._gang_reservation = core.gangs
+        self._hosts = core.hosts
         self._outbox = core.outbox
         self._operator_log = core.operator_log
         self.task_count = 0
@@ -131,28 +133,19 @@ class Unschedulable:
 
     def _unservable_lanes(self, workers: list[Worker]) -> list[Lane]:
         """Return lanes with waiting tasks that none of these workers can run."""
-        return [
-            lane for lane in self._dispatcher.queues.lanes() if lane.waiting and not self._is_servable(lane, workers)
-        ]
+        can_run = self._core.placement.can_ever_run
+        waiting = (lane for lane in self._queues.lanes() if lane.waiting)
+        return [lane for lane in waiting if not (can_run(lane, workers) or self._may_serve(lane))]
 
     def _text(self, lane: Lane, waiting: int, workers: list[Worker]) -> str:
         size, resources = lane.gang_size, lane.resources
         what = f"gang(s) of {size} tasks" if size else "task(s)"
-        most = self._dispatcher.gangs.count_able(lane, size) if size else 0
+        most = self._gang_reservation.count_able(lane, size) if size else 0
         if most:
             needs = f" with {resources_text(resources)} each" if resources else ""
             can = f"the connected hosts can never run so many at once: at most {most}"
             return f"{waiting} {what}{needs} wait: {can}"
         return f"{waiting} {what} wait: {self._reason(lane.capabilities, lane.kind, resources, workers)}"
-
-    def _is_servable(self, lane: Lane, workers: list[Worker]) -> bool:
-        if lane.gang_size:
-            is_servable = self._dispatcher.gangs.count_able(lane, lane.gang_size) >= lane.gang_size
-        elif lane.resources:
-            is_servable = any(self._dispatcher.host_choice.able_hosts(lane, 1))
-        else:
-            is_servable = any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
-        return is_servable or self._may_serve(lane)
 
     def _reason(self, capabilities: Capabilities, kind: str, resources: Resources, workers: list[Worker]) -> str:
         """Say what is missing: a worker, or the resources of a host."""

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.dispatch.near_data import makes_large_result
-from scaler_scheduler.core.limits import MOST_MEMBERS, rate_in_words
-from scaler_scheduler.core.report.resource_wait import resource_waits
+from scaler_scheduler.core.limits import MOST_MEMBERS
 from scaler_scheduler.core.report.story import waiting_gang
 from scaler_scheduler.core.report.unschedulable import described_need, lacking_text
 from scaler_scheduler.core.state.records import (
@@ -44,7 +42,11 @@ class WaitReasons:
         """`may_serve` says whether a worker could run a lane's tasks after a change of its environment."""
         self._may_serve = may_serve
         self._tables = core.tables
-        self._dispatcher = core.dispatcher
+        self._queues = core.queues
+        self._pool = core.pool
+        self._gang_reservation = core.gangs
+        self._near_data = core.near_data
+        self._hosts = core.hosts
         self._task_limits = core.task_limits
         self._core = core
 
@@ -68,7 +70,7 @@ class WaitReasons:
         requeued = islice(lane.requeued.values(), BATCH_LIMIT)
         before = sum(other.state == WAITING and other.id < task.id for other in requeued)
         is_bounded = len(lane.requeued) > BATCH_LIMIT
-        return [since, *self._near_data(task), *self._of_lane(lane, before, is_bounded)]
+        return [since, *self._near_data.explain(task, self._pool.idle), *self._of_lane(lane, before, is_bounded)]
 
     def _of_member(self, client: Client, task_id: int) -> list[str]:
         """The reasons of a gang for its member that is no open task: it has not begun, or has left its worker."""
@@ -140,36 +142,11 @@ class WaitReasons:
             return f"{name} does not exist yet: its task has not ended"
         return f"{name} comes from the client"
 
-    def _near_data(self, task: Task) -> list[str]:
-        until = self._dispatcher.near_data.waits_until.get(task)
-        if until is None or until <= self._tables.clock.now:
-            return []
-        hosts = {place.host for stored in task.inputs for place in stored.known_places}
-        names = ", ".join(sorted(hosts)[:LISTED])
-        full = list(islice(self._full_hosts(task), LISTED))
-        if full:
-            whats = "its result or its inputs" if makes_large_result(task) else "its inputs"
-            limits = "(--object-memory, --spill-limit)"
-            lines = [f"data: {host} has no room for {whats} {limits}" for host in full]
-            with_inputs = f"; these have inputs: {names}" if names else ""
-            return [*lines, f"data: it waits until a host has room and a free worker{with_inputs}"]
-        seconds = until - self._tables.clock.now
-        return [f"data: for at most {seconds:.1f} s it waits for a worker of a host that has its inputs: {names}"]
-
-    def _full_hosts(self, task: Task) -> Iterator[str]:
-        """The hosts with idle workers that have no room for the task's inputs and its result."""
-        lane = task.client.lane_of(task)
-        idle = self._dispatcher.idle
-        for agent in list(idle.agents()):
-            worker = idle.newest_of_agent(agent, lane.capabilities, lane.kind)
-            if worker is not None and self._dispatcher.near_data.is_full(task, worker):
-                yield worker.host
-
     # --------------------------------------------------------------------------------------------------------- the lane
 
     def _of_lane(self, lane: Lane, before: int, is_bounded: bool) -> list[str]:
         """The reasons that all tasks of a lane have, in the order in which the dispatcher checks them."""
-        limits = list(self._limits(lane))
+        limits = list(self._task_limits.explain(lane))
         is_held = bool(limits) or lane.ticket > 0  # then the other groups of its rank pass it
         return [
             *_pauses(lane.client),
@@ -184,13 +161,13 @@ class WaitReasons:
         size = max(1, lane.gang_size)
         if share.room < size:
             yield f"share: {share.display_name} has {share.held} of {share.limits.max_running} tasks at workers"
-        queued = self._dispatcher.queues.by_share
+        queued = self._queues.by_share
         first = sum(other.virtual_ns < share.virtual_ns for other in queued if other is not share)
         if first:
             yield f"share: {first} other share(s) have used less of their time and go before {share.display_name}"
 
     def _rank(self, lane: Lane, before: int, is_bounded: bool, is_held: bool) -> Iterator[str]:
-        queue = self._dispatcher.queues.by_share.get(lane.client.share)
+        queue = self._queues.by_share.get(lane.client.share)
         higher = others = 0
         for rank, lanes in queue.by_rank.items() if queue is not None else ():
             if rank > lane.rank:
@@ -204,25 +181,11 @@ class WaitReasons:
         if others and not is_held:
             yield f"turns: it takes turns with {others} other group(s) of tasks of its rank"
 
-    def _limits(self, lane: Lane) -> Iterator[str]:
-        now = self._tables.clock.now
-        if lane.limits and self._tables.unclaimed:
-            yield "limit: tasks run that no client has submitted since the scheduler's restart, and may have its tokens"
-        for name in lane.limits:
-            limit = self._task_limits.find(name)
-            ready_at = limit.ready_at(now, max(1, lane.gang_size))
-            if ready_at > now and limit.settings.most and limit.used + max(1, lane.gang_size) > limit.settings.most:
-                yield f"limit: {limit.used} of {limit.settings.most} tasks of {name!r} run"
-            elif ready_at > now:
-                number, unit = rate_in_words(limit.settings.per_second)
-                rate = f"{number} tasks begin in {'an' if unit == 'hour' else 'a'} {unit}"
-                yield f"limit: {name!r} lets {rate}; next in {ready_at - now:.1f} s"
-
     def _workers(self, lane: Lane) -> Iterator[str]:
         """Which workers and hosts could run the lane's tasks, and why they do not yet."""
         workers = list(self._tables.workers)
         able = [worker for worker in workers if worker.can_serve(lane.capabilities, lane.kind)]
-        free = [worker for worker in able if worker in self._dispatcher.idle]
+        free = [worker for worker in able if worker in self._pool.idle]
         if lane.gang_size:
             yield from self._members(lane, len(able), len(free))
         if not workers:
@@ -231,7 +194,7 @@ class WaitReasons:
             need = described_need(self._tables, lane.capabilities, lane.kind, workers)
             yield f"workers: none of {len(workers)} {need or 'has its environment yet'}"
         else:
-            gangs = self._dispatcher.gangs
+            gangs = self._gang_reservation
             served = "one of its members" if lane.gang_size else "it"
             if gangs.lane is lane:
                 yield "gang: idle workers are reserved for the next gang of this size"
@@ -241,28 +204,22 @@ class WaitReasons:
                 yield f"resources: it needs {resources_text(lane.resources)} of one host"
                 if gangs.lane is not None and gangs.keeps_resources(lane):
                     yield "resources: what becomes free is kept for a gang that waits"
-                waits = resource_waits(self._core, lane)
-                if not waits:
-                    yield f"resources: {lacking_text(self._core, lane.resources, workers)}"
-                for wait in waits[:LISTED]:
-                    kept = ", reserved for it" if wait.is_reserved else ", reserved for others"
-                    is_kept = wait.is_reserved or wait.reserved_for_others
-                    lacks = f"{wait.lacks or 'it has room'}{kept if is_kept else ''}"
-                    yield f"host: {wait.host} could serve {served}: {lacks}"
+                hosts = list(self._core.hosts.explain(lane, served))
+                yield from hosts or [f"resources: {lacking_text(self._core, lane.resources, workers)}"]
             else:
-                yield from self._hosts(able, set(free), "its members" if lane.gang_size else "it")
+                yield from self._of_hosts(able, set(free), "its members" if lane.gang_size else "it")
 
     def _members(self, lane: Lane, able: int, free: int) -> Iterator[str]:
         """How many workers the lane's next gang needs, and whether the connected hosts could run all its members."""
         size = lane.gang_size
         yield f"gang: it needs {size} idle workers at once; {able} can run its members, {free} of them are idle"
-        most = self._dispatcher.gangs.count_able(lane, size)
+        most = self._gang_reservation.count_able(lane, size)
         if most < size and not self._may_serve(lane):
             each = f", with {resources_text(lane.resources)} each" if lane.resources else ""
             yield f"gang: the connected hosts can never run its {size} members at once: at most {most}{each}"
 
     @staticmethod
-    def _hosts(able: list[Worker], free: set[Worker], served: str) -> Iterator[str]:
+    def _of_hosts(able: list[Worker], free: set[Worker], served: str) -> Iterator[str]:
         """One line for each host whose workers could run the task: what its workers do."""
         by_agent: dict[int, list[Worker]] = {}
         for worker in able:

@@ -568,7 +568,7 @@ def test_what_the_reservation_leaves_is_used() -> None:
         core.results(worker, [row], TIME)
     core.take()
     core.worker(b"gpu", 40, capabilities=[("gpu", 1)])
-    assert core.scheduler.dispatcher.gangs.lane is not None
+    assert core.scheduler.core_state.gangs.lane is not None
     got = dispatched(core)
     assert got == {} or [row[1] for row in got.values()] == [200]
 
@@ -604,7 +604,7 @@ def test_a_gang_without_enough_workers_is_reported() -> None:
     core.wait_for_hosts()
     text = "1 gang(s) of 3 tasks wait: the connected hosts can never run so many at once: at most 2"
     assert warnings_of(core) == [text] == [text for _, text in core.notices]
-    assert core.scheduler.dispatcher.gangs.lane is None  # it keeps no worker from others
+    assert core.scheduler.core_state.gangs.lane is None  # it keeps no worker from others
     core.submit(C, [1])
     assert len(dispatched(core)) == 1
 

@@ -10,7 +10,7 @@ from tests.scheduler.core.dispatch.test_bookings import host
 from tests.scheduler.core.harness import SECOND, C, Core, Row
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
+from scaler_scheduler.core.placement.host_choice import PATIENCE_SECONDS
 
 HOSTS = 4
 WORKERS = 4

@@ -87,7 +87,7 @@ def test_a_gang_that_no_hosts_could_ever_serve() -> None:
         "gang: it needs 3 idle workers at once; 4 can run its members, 4 of them are idle",
         "gang: the connected hosts can never run its 3 members at once: at most 2, with gpu=1 each",
     ]
-    assert core.scheduler.dispatcher.gangs.lane is None
+    assert core.scheduler.core_state.gangs.lane is None
     core.submit(C, [1], resources=GPU)
     assert ids_of(given(core)) == [1]
 

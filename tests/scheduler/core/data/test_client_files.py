@@ -7,7 +7,7 @@ from tests.scheduler.core.data.test_graphs import BOTH, LOST, NAME, NO, C, forge
 from tests.scheduler.core.harness import SECOND, warnings_of
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.dispatch.transfers import GRACE_SECONDS, UNREACHABLE_SECONDS
+from scaler_scheduler.core.data.transfers import GRACE_SECONDS, UNREACHABLE_SECONDS
 from scaler_scheduler.core.ids import DataAddress
 
 SIZE = 1_000_000

@@ -8,8 +8,8 @@ import pytest
 from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch.input_delivery import INLINE_BYTES, SHARED_BYTES, SMALL_BYTES
-from scaler_scheduler.core.dispatch.outbox import KEPT_SECONDS
+from scaler_scheduler.core.data.input_delivery import INLINE_BYTES, SHARED_BYTES, SMALL_BYTES
+from scaler_scheduler.core.outbox import KEPT_SECONDS
 
 C, W, V, A = b"client", b"worker 1", b"worker 2", b"agent"
 NAME = 11

@@ -10,10 +10,10 @@ from tests.scheduler.core.data.test_transfers import agent, answer, orders
 from tests.scheduler.core.harness import MILLISECOND, SECOND, submit_event
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch import near_data
-from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
-from scaler_scheduler.core.dispatch.transfers import FIRST_BYTES_PER_SECOND, LATE_SECONDS
+from scaler_scheduler.core.data.transfers import FIRST_BYTES_PER_SECOND, LATE_SECONDS
 from scaler_scheduler.core.ids import DataAddress
+from scaler_scheduler.core.placement import near_data
+from scaler_scheduler.core.placement.data_placement import MAX_PASSED
 
 LARGE = FIRST_BYTES_PER_SECOND
 """A transfer is expected to take a second."""
@@ -100,7 +100,7 @@ def test_tasks_that_wait_for_a_host_count_as_its_work(core):
     begin(core)
     submit(core, *[(number, [1]) for number in range(12, 20)])
     assert orders(core, LARGE) == ([(0, 1)], [])
-    waiting = [task.id for task in core.scheduler.dispatcher.near_data.waits_until]
+    waiting = [task.id for task in core.scheduler.core_state.near_data.waits_until]
     assert waiting[:3] == [12, 13, 14], "they wait for 0.3, 0.6 and 0.9 s; a transfer takes 1 s"
 
 
@@ -113,7 +113,7 @@ def test_files_on_their_way_to_a_host_delay_the_next_one(core):
     core.take()
     submit(core, *[(31 + number, [20 + number]) for number in range(6)])
     # The first transfer takes 1 s, as the wait does. The second one would take 1.25 s.
-    assert [task.id for task in core.scheduler.dispatcher.near_data.waits_until] == [32]
+    assert [task.id for task in core.scheduler.core_state.near_data.waits_until] == [32]
     assert len(list(core.scheduler.transfers)) == 5
     core.take()
 
@@ -128,7 +128,7 @@ def test_nothing_waits_longer_than_a_transfer_takes(core):
     core.wait(0.02)
     assert orders(core, LARGE) == ([(0, 1)], [])
     core.wait(2)
-    assert not core.scheduler.dispatcher.near_data.waits_until
+    assert not core.scheduler.core_state.near_data.waits_until
     assert core.scheduler.next_deadline > core.now
 
 
@@ -219,7 +219,7 @@ def test_the_host_dies(core):
     outcomes = {row[0]: row[1] for sent in core.take() if sent[0] == "resolved" for row in sent[2]}
     assert outcomes[12] == effects.OUTCOME_INPUT_LOST
     core.wait(2)
-    assert not core.scheduler.dispatcher.near_data.waits_until
+    assert not core.scheduler.core_state.near_data.waits_until
 
 
 def test_another_host_has_the_file_when_the_host_dies(core):
@@ -247,7 +247,7 @@ def test_a_task_that_waits_is_cancelled(core):
     core.now += 1.5
     core.scheduler.tick(core.now)
     assert core.scheduler.next_deadline > core.now, "the loop would not rest"
-    assert not core.scheduler.dispatcher.near_data.waits_until
+    assert not core.scheduler.core_state.near_data.waits_until
     core.take()
 
 
@@ -282,7 +282,7 @@ def fill(core, number, room, *workers):
 
 
 def waiting(core):
-    return sorted(task.id for task in core.scheduler.dispatcher.near_data.waits_until)
+    return sorted(task.id for task in core.scheduler.core_state.near_data.waits_until)
 
 
 def test_a_host_without_room_is_not_chosen(core):

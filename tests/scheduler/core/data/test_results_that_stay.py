@@ -24,7 +24,7 @@ from tests.scheduler.core.data.test_host_results import (
 from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.dispatch.outbox import KEPT_SECONDS
+from scaler_scheduler.core.outbox import KEPT_SECONDS
 from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 HOST = SIZE.to_bytes(8, "little") + b"host"

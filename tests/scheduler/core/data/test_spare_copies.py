@@ -24,8 +24,8 @@ from tests.scheduler.core.data.test_transfers import agent
 from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch.near_data import FULL_SECONDS
 from scaler_scheduler.core.ids import DataAddress
+from scaler_scheduler.core.placement.near_data import FULL_SECONDS
 
 GPU = frozenset([("gpu", 1)])
 MAKE = 1

@@ -10,16 +10,16 @@ from tests.scheduler.core.data.test_host_results import SIZE, fetched, store
 from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch import transfers
-from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
-from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
-from scaler_scheduler.core.dispatch.transfers import (
+from scaler_scheduler.core.data import transfers
+from scaler_scheduler.core.data.transfers import (
     GRACE_SECONDS,
     QUEUE_SECONDS,
     UNREACHABLE_SECONDS,
     WAITING_TASKS,
 )
 from scaler_scheduler.core.ids import DataAddress, file_id, value_id
+from scaler_scheduler.core.placement.data_placement import MAX_PASSED
+from scaler_scheduler.core.placement.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 HOSTS = 5
@@ -157,7 +157,7 @@ def test_a_reader_goes_to_a_host_whose_agent_has_not_joined(core):
     [transfer] = core.scheduler.transfers
     transfer.tasks = WAITING_TASKS
     core.worker(worker(2), 53, agent=33)
-    core.scheduler.dispatcher.idle.make_oldest(core.scheduler.tables.workers.find(53))
+    core.scheduler.core_state.pool.idle.make_oldest(core.scheduler.tables.workers.find(53))
     core.take()
     submit(core, [(10, [1], NO)])
     assert orders(core) == ([], [0]), "the scheduler gives it the bytes"

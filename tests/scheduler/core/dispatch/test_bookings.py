@@ -8,11 +8,11 @@ import pytest
 from tests.scheduler.core.harness import EPOCH, SECOND, A, C, Core, Row, warnings_of
 
 from scaler_scheduler.core import events, submissions
-from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
-from scaler_scheduler.core.dispatch.task_limits import HOLD_SECONDS
 from scaler_scheduler.core.limits import LimitSettings
-from scaler_scheduler.core.report.resource_wait import resource_waits
+from scaler_scheduler.core.placement.host_choice import PATIENCE_SECONDS
+from scaler_scheduler.core.placement.placement import Placement
+from scaler_scheduler.core.placement.task_limits import HOLD_SECONDS
+from scaler_scheduler.core.placement.wait import Wait
 from scaler_scheduler.core.report.unschedulable import MAX_REPORTS
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Lane, Worker
@@ -386,13 +386,13 @@ def test_a_task_that_waits_for_its_limit_reserves_nothing() -> None:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[events.Resources]:
     """The resources for which the dispatcher has looked for a worker."""
     found: list[events.Resources] = []
-    look = Dispatcher._booked_worker
+    look = Placement._worker_with_resources
 
-    def noted(dispatcher: Dispatcher, lane: Lane, function: Function, cost: int) -> Worker | None:
+    def noted(placement: Placement, lane: Lane, function: Function, cost: int) -> Worker | Wait:
         found.append(lane.resources)
-        return look(dispatcher, lane, function, cost)
+        return look(placement, lane, function, cost)
 
-    monkeypatch.setattr(Dispatcher, "_booked_worker", noted)
+    monkeypatch.setattr(Placement, "_worker_with_resources", noted)
     return found
 
 
@@ -422,7 +422,7 @@ def test_tasks_that_no_host_could_run_cost_nothing(looks: list[events.Resources]
     core.feed(events.Goodbye(b"agent 1", "SIGTERM"))
     core.take()
     core.cancel(C, *range(30))
-    assert not core.scheduler.dispatcher.queues.parked and looks_of(core, looks) == 0
+    assert not core.scheduler.core_state.queues.parked and looks_of(core, looks) == 0
 
 
 def test_tasks_that_no_host_could_run_begin_when_a_host_has_more(looks: list[events.Resources]) -> None:
@@ -434,7 +434,7 @@ def test_tasks_that_no_host_could_run_begin_when_a_host_has_more(looks: list[eve
     core.agent(A, 50, resources=(("gpu", 3000, True), ("license", 1000, False)), slots=4, host="node-0")
     assert ids_of(given(core)) == [1, 3]
     assert looks_of(core, looks) == 1, "the lane of 2"
-    assert [lane.resources for lane in core.scheduler.dispatcher.queues.parked] == [(("none", 1000),)]
+    assert [lane.resources for lane in core.scheduler.core_state.queues.parked] == [(("none", 1000),)]
 
 
 def test_tasks_that_ask_for_cpus_begin_on_the_first_host() -> None:
@@ -472,15 +472,14 @@ def test_why_a_task_waits() -> None:
     core.submit(C, [4], resources=(("cpus", 2000), ("gpu", 1000)))
     assert ids_of(given(core)) == [1, 2]
     core.wait(2 * PATIENCE_SECONDS)
-    lanes = {lane.resources: lane for lane in core.scheduler.dispatcher.queues.lanes()}
-    waits = resource_waits(core.scheduler.core_state, lanes[("gpu", 1500),])
-    assert [(wait.host, wait.lacks) for wait in waits] == [
-        ("node-0", "gpu: 0.5 of 2 free, 1.5 asked"), ("node-1", "gpu: 0.5 of 2 free, 1.5 asked"),
-    ]  # fmt: skip
-    assert sorted(wait.is_reserved for wait in waits) == [False, True]
-    assert sorted(wait.reserved_for_others for wait in waits) == [False, True]
-    (first, _) = resource_waits(core.scheduler.core_state, lanes[("cpus", 2000), ("gpu", 1000)])
-    assert first.lacks == "gpu: 0.5 of 2 free, 1 asked, workers: 1 of 2 idle, 2 asked"
+    lanes = {lane.resources: lane for lane in core.scheduler.core_state.queues.lanes()}
+    hosts = core.scheduler.core_state.hosts
+    lines = sorted(hosts.explain(lanes[("gpu", 1500),], "it"))
+    lacks = "could serve it: gpu: 0.5 of 2 free, 1.5 asked"
+    kept = "reserved for it", "reserved for others"
+    assert lines in ([f"host: node-{at} {lacks}, {kept[at != own]}" for at in (0, 1)] for own in (0, 1))
+    first, _ = hosts.explain(lanes[("cpus", 2000), ("gpu", 1000)], "it")
+    assert ": gpu: 0.5 of 2 free, 1 asked, workers: 1 of 2 idle, 2 asked, reserved" in first
 
 
 @pytest.mark.parametrize("lost", ["client", "worker"])

@@ -23,7 +23,6 @@ from tests.scheduler.core.harness import (
 )
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.environments.worker_changes import (
     CHANGE_SECONDS,
     RETRY_SECONDS,
@@ -31,6 +30,7 @@ from scaler_scheduler.core.environments.worker_changes import (
     TURN_SECONDS,
 )
 from scaler_scheduler.core.errors import ProtocolError
+from scaler_scheduler.core.placement.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.state.environments import CLIENT_ENVIRONMENTS, EnvironmentTable
 from scaler_scheduler.core.state.records import AgentEnvironment
 

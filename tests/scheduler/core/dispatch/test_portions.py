@@ -7,8 +7,8 @@ from math import sqrt
 import pytest
 from tests.scheduler.core.harness import C2, MILLISECOND, C, W, dispatched, joined, running
 
-from scaler_scheduler.core.dispatch.free_workers import FreeWorkers
-from scaler_scheduler.core.dispatch.prefetch import (
+from scaler_scheduler.core.placement.free_workers import FreeWorkers
+from scaler_scheduler.core.placement.prefetch import (
     LEAST_PORTION_NS,
     MESSAGE_NS,
     MOST_PORTION_NS,

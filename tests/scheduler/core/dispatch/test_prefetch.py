@@ -16,8 +16,8 @@ from tests.scheduler.core.harness import (
     submit_event,
 )
 
-from scaler_scheduler.core.dispatch.prefetch import TARGET_BYTES
 from scaler_scheduler.core.events import Results
+from scaler_scheduler.core.placement.prefetch import TARGET_BYTES
 
 
 def test_an_unknown_function_gets_one_task_a_worker(core):

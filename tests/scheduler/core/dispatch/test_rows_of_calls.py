@@ -28,8 +28,8 @@ from tests.scheduler.core.harness import (
 )
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
-from scaler_scheduler.core.dispatch.prefetch import TARGET_NS
 from scaler_scheduler.core.effects import FLAG_CALLS
+from scaler_scheduler.core.placement.prefetch import TARGET_NS
 from scaler_scheduler.core.scheduler import LONG_TASK_NS
 from scaler_scheduler.core.state.functions import MOST_ROW_NS
 

@@ -195,9 +195,9 @@ def test_a_share_that_was_alone_does_not_wait_for_others() -> None:
     cluster.run(20)
     client = cluster.scheduler.tables.clients.find(1)
     assert client is not None
-    cluster.scheduler.dispatcher.pause(client, 1)  # nothing of it waits
+    cluster.scheduler.core_state.queues.pause(client, 1)  # nothing of it waits
     cluster.client(2, 20 * MILLISECOND, "bob")
-    cluster.scheduler.dispatcher.resume(client, 1)
+    cluster.scheduler.core_state.queues.resume(client, 1)
     before = cluster.ended[1]
     cluster.run(20)
     assert cluster.ended[1] - before == pytest.approx(cluster.ended[2], rel=0.05)

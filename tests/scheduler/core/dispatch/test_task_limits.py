@@ -8,8 +8,8 @@ import pytest
 from tests.scheduler.core.harness import C2, EPOCH, SECOND, W2, A, C, Core, Row, W
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.dispatch.task_limits import HOLD_SECONDS, MAX_NAMES
 from scaler_scheduler.core.limits import LimitSettings
+from scaler_scheduler.core.placement.task_limits import HOLD_SECONDS, MAX_NAMES
 
 DB = {"db": LimitSettings(most=2)}
 

@@ -141,7 +141,7 @@ def test_nothing_is_retracted_after_the_long_task_has_ended(core):
 def test_workers_without_a_queue_are_not_checked_again(core):
     queued(core, 1)
     core.worker(W2, 23)
-    assert not core.scheduler.dispatcher.long_running
+    assert not core.scheduler.core_state.pool.long_running
 
 
 def test_nothing_is_retracted_without_an_idle_worker(core):

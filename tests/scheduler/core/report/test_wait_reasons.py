@@ -147,9 +147,9 @@ def test_shares_and_pauses() -> None:
     core.hello(C2, events.CLIENT, 12)
     core.function(C2, 1, b"f")
     core.scheduler.tables.clients.find(12).share.base_ns -= 1  # type: ignore[union-attr]
-    core.scheduler.dispatcher.pause(client, PAUSE_SLOW_CONSUMER)
+    core.scheduler.core_state.queues.pause(client, PAUSE_SLOW_CONSUMER)
     assert lines(core, 2)[1] == "client: it has not read 0 bytes of results, so none of its tasks begins"
-    core.scheduler.dispatcher.resume(client, PAUSE_SLOW_CONSUMER)
+    core.scheduler.core_state.queues.resume(client, PAUSE_SLOW_CONSUMER)
     core.take()
 
 

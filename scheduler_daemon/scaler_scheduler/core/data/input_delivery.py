@@ -7,7 +7,7 @@ removed.
 from collections.abc import Sequence
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.state.functions import LARGE_BYTES
 from scaler_scheduler.core.state.records import StoredObject, Task, Worker
 from scaler_scheduler.core.state.value_states import SEND

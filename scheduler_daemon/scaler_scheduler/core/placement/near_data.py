@@ -10,14 +10,15 @@ waits because hosts are full waits without a limit.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from heapq import heapify, heapreplace
 from itertools import islice
 
-from scaler_scheduler.core.dispatch.free_workers import Need, is_reserved
-from scaler_scheduler.core.dispatch.spare_copies import SpareCopies
-from scaler_scheduler.core.dispatch.transfers import Transfers
+from scaler_scheduler.core.data.spare_copies import SpareCopies
+from scaler_scheduler.core.data.transfers import Transfers
 from scaler_scheduler.core.events import KEEP_YES
+from scaler_scheduler.core.placement.free_workers import FreeWorkers, Need, is_reserved
+from scaler_scheduler.core.placement.wait import INFINITY, Wait
 from scaler_scheduler.core.state.functions import LARGE_BYTES, Function
 from scaler_scheduler.core.state.records import Agent, Lane, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import WAITING
@@ -33,10 +34,11 @@ CONSIDERED_HOSTS = 4
 FULL_SECONDS = 1.0
 """The time to the next look at a task that waits because hosts are full for it."""
 
-INFINITY = float("inf")
-
 MANY = 1000
 """If a host has room for so many results, the results of the tasks that its workers hold are not counted."""
+
+SHOWN_HOSTS = 10
+"""At most so many hosts are named."""
 
 MOST_HOSTS = 256
 """The most hosts that are looked at for one with room."""
@@ -61,8 +63,6 @@ class NearData:
         """The functions and needs for which `_queue_with_room` has found no host in this run."""
         self.waits_until: dict[Task, float] = {}
         """When a task stops waiting for a host, in seconds of the monotonic clock. Some tasks wait no longer."""
-        self.next_choice_at = INFINITY
-        """When the first of the tasks that wait now is looked at again, in seconds of the monotonic clock."""
 
     def end_run(self) -> None:
         """Forget the estimates of the dispatcher's run that ends."""
@@ -78,8 +78,8 @@ class NearData:
 
     def choose(
         self, lane: Lane, free: Worker, cost: int, reserved: Collection[Need], hidden_ns: int = 0
-    ) -> Worker | None:
-        """Return the worker that gets the lane's next task now. It may hold other tasks. None: the task waits.
+    ) -> Worker | Wait:
+        """Return the worker that gets the lane's next task now. It may hold other tasks. Or the task waits.
 
         Args:
             lane: the lane. Its next task has a record of its own.
@@ -125,8 +125,7 @@ class NearData:
             best = self._queue_with_room(task, need)
         if best is None:
             if is_full and (may_fit or self._queue_with_room(task, need, is_later=True)):
-                self._wait(task, now + patience)
-                return None
+                return self._wait(task, now + patience)
             return free
         ns, incarnation, worker = best[0]
         heapreplace(best, (ns + cost, incarnation, worker))
@@ -134,11 +133,11 @@ class NearData:
             not worker.task_count or (task.function.mean_ns >= 0 and not is_reserved(worker, reserved))
         ):
             return worker
-        self._wait(task, now + patience)
-        return None
+        return self._wait(task, now + patience)
 
-    def waits_for_room(self, lane: Lane, worker: Worker, has_other: bool) -> bool:
-        """Whether the lane's next task, which asks for resources, waits because the worker's host is full.
+    def wait_for_room(self, lane: Lane, worker: Worker, has_other: bool) -> Wait | None:
+        """Until when the lane's next task, which asks for resources, waits because the worker's host is full. None: it
+        does not wait.
 
         Args:
             lane: the lane.
@@ -147,9 +146,8 @@ class NearData:
         """
         task = lane.first_requeued
         if not (self._may_fit(task, worker) or has_other):
-            return False
-        self._wait(task, self._clock.now + FULL_SECONDS)
-        return True
+            return None
+        return self._wait(task, self._clock.now + FULL_SECONDS)
 
     def _may_fit(self, task: Task, worker: Worker) -> bool:
         """Make a worker's host, which is full for a task, remove copies that no task there reads. Returns whether the
@@ -161,10 +159,9 @@ class NearData:
         self._spare_copies.drop(agent, self._lacking(agent, task))
         return self._spare_copies.may_fit(agent, task, self._lacking(agent, task, is_later=True))
 
-    def _wait(self, task: Task, until: float) -> None:
+    def _wait(self, task: Task, until: float) -> Wait:
         """Let a task wait until then, or until its earlier end of the wait, in seconds of the monotonic clock."""
-        end = self.waits_until.setdefault(task, until)
-        self.next_choice_at = min(self.next_choice_at, end)
+        return Wait(self.waits_until.setdefault(task, until))
 
     def is_full(self, task: Task, worker: Worker) -> bool:
         """Whether the worker's host has no room for the inputs of the task that it lacks, or for its result."""
@@ -196,6 +193,25 @@ class NearData:
             return False
         task.full_agent = 0
         return True
+
+    def explain(self, task: Task, idle: FreeWorkers) -> Iterator[str]:
+        """Why a task waits for a host with its inputs or with room, one line for each reason."""
+        until = self.waits_until.get(task, -INFINITY)
+        if until <= self._clock.now:
+            return
+        names = ", ".join(sorted({place.host for stored in task.inputs for place in stored.known_places})[:SHOWN_HOSTS])
+        lane = task.client.lane_of(task)
+        workers = (idle.newest_of_agent(agent, lane.capabilities, lane.kind) for agent in list(idle.agents()))
+        full = [worker.host for worker in workers if worker is not None and self.is_full(task, worker)]
+        if not full:
+            text = f"for at most {until - self._clock.now:.1f} s it waits for a worker of a host that has its inputs"
+            yield f"data: {text}: {names}"
+            return
+        values = "its result or its inputs" if makes_large_result(task) else "its inputs"
+        for host in full[:SHOWN_HOSTS]:
+            yield f"data: {host} has no room for {values} (--object-memory, --spill-limit)"
+        with_inputs = f"; these have inputs: {names}" if names else ""
+        yield f"data: it waits until a host has room and a free worker{with_inputs}"
 
     def has_room(self, agent: Agent, task: Task, is_later: bool = False) -> bool:
         """Whether a host has room for the task's result together with those of its inputs that are neither there nor on

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from scaler_scheduler.core.state.records import Lane
+from scaler_scheduler.core.state.counts import Counts
+from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.records import Client, Lane, Task
 from scaler_scheduler.core.state.shares import Share
-from scaler_scheduler.core.state.transitions import RUNNING
+from scaler_scheduler.core.state.timers import Clock
+from scaler_scheduler.core.state.transitions import RUNNING, WAITING
 from scaler_scheduler.core.tables import Tables
 
 
@@ -38,9 +41,12 @@ class RankedLanes:
 
 
 class ShareQueues:
-    """The shares with queued lanes. None of them is empty, except while a run of the dispatcher takes lanes out."""
+    """The shares with queued lanes. None of them is empty, except while a run of the dispatcher takes lanes out. Lanes
+    of paused clients are not queued."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts: Counts, clock: Clock) -> None:
+        self._counts = counts
+        self._clock = clock
         self.by_share: dict[Share, RankedLanes] = {}
         self.parked: dict[Lane, None] = {}
         """Queued lanes that no run looks at, because no host has the resources that they ask for, free or not. They are
@@ -61,6 +67,76 @@ class ShareQueues:
         for queue in self.by_share.values():
             for lanes in queue.by_rank.values():
                 yield from lanes
+
+    # -------------------------------------------------------------------------------------------------------- its tasks
+
+    def enqueue(self, lane: Lane, count: int, weight: int) -> None:
+        """Count `count` more waiting tasks of the lane, each of `weight` calls, and queue the lane."""
+        self._counts.add_waiting(lane, count, weight)
+        if not lane.is_queued and not lane.client.pause_reasons:
+            lane.is_queued = True
+            self.append(lane)
+
+    def requeue(self, task: Task) -> None:
+        """Queue a task that was just moved to WAITING. It goes before tasks that were never dispatched."""
+        lane = task.client.lane_of(task)
+        lane.requeue(task)
+        task.since = self._clock.now
+        self.enqueue(lane, 1, task.options.weight)
+
+    def pass_again(self, tasks: Iterable[Task]) -> None:
+        """Put back tasks that a run of the dispatcher has passed over."""
+        for task in tasks:
+            lane = task.client.lane_of(task)
+            lane.requeue(task)
+            self.enqueue(lane, 0, 1)
+
+    def dequeue(self, lane: Lane) -> None:
+        """Remove the lane from its queue."""
+        if lane.is_queued:
+            lane.is_queued = False
+            self.remove(lane)
+
+    def pause(self, client: Client, reason: int) -> None:
+        """Dispatch none of the client's tasks until `resume` for the same reason."""
+        client.pause_reasons |= reason
+        for lane in client.lanes.values():
+            self.dequeue(lane)
+
+    def resume(self, client: Client, reason: int) -> None:
+        """Remove a reason to pause. The client's tasks are dispatched again if no other reason is left."""
+        if not client.pause_reasons & reason:
+            return
+        client.pause_reasons &= ~reason
+        for lane in client.lanes.values():
+            if lane.waiting:
+                self.enqueue(lane, 0, 1)
+
+    @staticmethod
+    def next_function(lane: Lane) -> Function | None:
+        """Return the function of the lane's next task. None if no task waits; then the lane is forgotten."""
+        while lane.requeued:
+            task = lane.first_requeued
+            if task.state == WAITING:
+                return task.function
+            lane.pop_requeued()
+        while lane.batches:
+            batch = lane.batches.first
+            batch.skip_cancelled()
+            if not batch.is_empty:
+                return batch.function_at(batch.next)
+            lane.batches.remove_first()
+        if not lane.waiting and lane.client.lanes.get(lane.key) is lane:  # else this run passes over tasks of it
+            del lane.client.lanes[lane.key]
+        return None
+
+    def prune(self, lane: Lane) -> None:
+        """Drop tasks at the lane's front that no longer wait. Otherwise they would stay until a worker can take tasks
+        of the lane."""
+        if self.next_function(lane) is None:
+            self.dequeue(lane)
+
+    # -------------------------------------------------------------------------------------------------------- its lanes
 
     def append(self, lane: Lane) -> None:
         """Queue a lane."""

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from scaler_scheduler.core.dispatch.bookings import Bookings, Host
-from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need
-from scaler_scheduler.core.dispatch.host_choice import never
-from scaler_scheduler.core.dispatch.near_data import INFINITY
-from scaler_scheduler.core.dispatch.prefetch import TARGET_NS
 from scaler_scheduler.core.events import CPUS, UNIT
+from scaler_scheduler.core.placement.bookings import Booking, Bookings, Host
+from scaler_scheduler.core.placement.free_workers import Need
+from scaler_scheduler.core.placement.host_choice import never
+from scaler_scheduler.core.placement.prefetch import TARGET_NS
+from scaler_scheduler.core.placement.wait import INFINITY
+from scaler_scheduler.core.placement.worker_pool import WorkerPool
 from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import RUNNING
@@ -34,26 +35,17 @@ BACKFILL_FACTOR = 4
 class GangReservation:
     """The workers for the gangs of one dispatcher."""
 
-    def __init__(
-        self,
-        idle: FreeWorkers,
-        workers: WorkerTable,
-        bookings: Bookings,
-        *,
-        add_worker: Callable[[Worker], None],
-        has_common_ranks: bool,
-    ) -> None:
+    def __init__(self, pool: WorkerPool, workers: WorkerTable, bookings: Bookings, has_common_ranks: bool) -> None:
         """
         Args:
-            idle: the dispatcher's workers that hold no task.
+            pool: the workers that have room.
             workers: all workers.
             bookings: the resources of hosts.
-            add_worker: lists a free worker.
             has_common_ranks: whether a higher rank goes first across shares.
         """
-        self._idle = idle
+        self._pool = pool
+        self._idle = pool.idle
         self._bookings = bookings
-        self._add_worker = add_worker
         self.is_holding = False
         """Whether what is served now must leave workers and resources to the gang."""
         self._workers = workers
@@ -95,6 +87,29 @@ class GangReservation:
             if len(chosen) >= size:
                 return chosen[:size]
         return None
+
+    def choose_members(self, lane: Lane) -> list[tuple[Worker, Booking | None]] | None:
+        """Choose idle workers for all members of the lane's next gang, and book what each asks for. None: there is not
+        enough for all, and nothing is booked."""
+        if not lane.resources:
+            workers = self.choose(lane)
+            return None if workers is None else [(worker, None) for worker in workers]
+        bookings, size = self._bookings, lane.gang_size
+        booked: list[tuple[Worker, Booking]] = []
+        for host in self.hosts_of(lane):
+            slots, idle = host.slots_for(lane.resources), list(self._idle.of_agent(host.agent))
+            able = [worker for worker in idle if worker.can_serve(lane.capabilities, lane.kind)]
+            spare = len(idle)
+            while able and spare >= slots and len(booked) < size and host.has_amounts(lane.resources, lane):
+                worker = able.pop()
+                booked.append((worker, bookings.book(worker, lane.resources)))
+                bookings.close(worker)  # no further rows join it
+                spare -= slots
+        if len(booked) < size:
+            for worker, booking in booked:
+                bookings.end(booking, worker)
+            return None
+        return [*booked]
 
     @property
     def need(self) -> Need:
@@ -219,7 +234,7 @@ class GangReservation:
         """Put the workers that were held back into the list of idle workers again."""
         self.is_holding = False
         while self.held_back:
-            self._add_worker(self.held_back.pop())
+            self._pool.add(self.held_back.pop())
 
     def end_run(self) -> None:
         """Forget what was chosen for one run of the dispatcher."""

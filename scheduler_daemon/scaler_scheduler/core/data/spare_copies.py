@@ -10,8 +10,8 @@ from __future__ import annotations
 from itertools import islice
 
 from scaler_scheduler.core import effects
-from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.dispatch.transfers import Transfers
+from scaler_scheduler.core.data.transfers import Transfers
+from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.state.records import Agent, StoredObject, Task
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 from scaler_scheduler.core.state.value_states import DROP

@@ -6,10 +6,11 @@ lane, which the dispatcher passes over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from scaler_scheduler.core.dispatch.near_data import INFINITY
-from scaler_scheduler.core.limits import LimitSettings
+from scaler_scheduler.core.limits import LimitSettings, rate_in_words
+from scaler_scheduler.core.placement.wait import INFINITY
+from scaler_scheduler.core.state.records import Lane
 from scaler_scheduler.core.tables import Tables
 
 BURST_SECONDS = 0.1
@@ -138,3 +139,18 @@ class TaskLimits:
             return INFINITY
         now = self._clock.now
         return max(self._hold_until, *[self.find(name).ready_at(now, tasks) for name in names])
+
+    def explain(self, lane: Lane) -> Iterator[str]:
+        """Which limits the lane's next task waits for, one line each."""
+        now, tasks = self._clock.now, max(1, lane.gang_size)
+        if lane.limits and self._tables.unclaimed:
+            yield "limit: tasks run that no client has submitted since the scheduler's restart, and may have its tokens"
+        for name in lane.limits:
+            limit = self.find(name)
+            ready_at = limit.ready_at(now, tasks)
+            if ready_at == INFINITY:
+                yield f"limit: {limit.used} of {limit.settings.most} tasks of {name!r} run"
+            elif ready_at > now:
+                number, unit = rate_in_words(limit.settings.per_second)
+                rate = f"{number} tasks begin in {'an' if unit == 'hour' else 'a'} {unit}"
+                yield f"limit: {name!r} lets {rate}; next in {ready_at - now:.1f} s"

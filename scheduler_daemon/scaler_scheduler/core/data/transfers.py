@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TypeVar
 
-from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.ids import DataAddress
+from scaler_scheduler.core.outbox import Outbox
 from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import Agent, StoredObject
 from scaler_scheduler.core.state.timers import Clock

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from scaler_scheduler.core.dispatch.bookings import Booking, Bookings
-from scaler_scheduler.core.dispatch.task_limits import TaskLimit, TaskLimits
 from scaler_scheduler.core.events import Claim, Options
+from scaler_scheduler.core.placement.bookings import Booking, Bookings
+from scaler_scheduler.core.placement.task_limits import TaskLimit, TaskLimits
 from scaler_scheduler.core.state.records import Task, Worker
 from scaler_scheduler.core.state.timers import Clock
 

@@ -10,13 +10,15 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 
-from scaler_scheduler.core.dispatch.bookings import Booking, Bookings, Host, Reservation
-from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
-from scaler_scheduler.core.dispatch.near_data import INFINITY
-from scaler_scheduler.core.dispatch.prefetch import has_portion_room
-from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.events import CPUS, Resources
+from scaler_scheduler.core.placement.bookings import Booking, Bookings, Host, Reservation
+from scaler_scheduler.core.placement.free_workers import Need, is_reserved
+from scaler_scheduler.core.placement.prefetch import has_portion_room
+from scaler_scheduler.core.placement.task_limits import TaskLimits
+from scaler_scheduler.core.placement.wait import INFINITY, LANE_WAITS, Wait
+from scaler_scheduler.core.placement.worker_pool import WorkerPool
 from scaler_scheduler.core.state.records import Lane, Worker
+from scaler_scheduler.core.state.resource_pools import shown_amount
 from scaler_scheduler.core.tables import Tables
 
 MAX_HOSTS = 1024
@@ -24,6 +26,9 @@ MAX_HOSTS = 1024
 
 MAX_WORKERS = 64
 """At most so many workers are looked at for one task, and so many hosts for one reservation."""
+
+SHOWN_HOSTS = 10
+"""At most so many hosts are described."""
 
 PATIENCE_SECONDS = 0.1
 """A task that finds no room waits for so long before a host keeps room for it: meanwhile others may fill what is free.
@@ -36,13 +41,14 @@ RESERVED_SECONDS = 1.0
 class HostChoice:
     """Chooses workers and hosts for lanes that ask for resources."""
 
-    def __init__(self, tables: Tables, bookings: Bookings, task_limits: TaskLimits, idle: FreeWorkers) -> None:
+    def __init__(self, tables: Tables, bookings: Bookings, task_limits: TaskLimits, pool: WorkerPool) -> None:
         self._tables = tables
         self._counts = tables.counts
         self._clock = tables.clock
         self._bookings = bookings
         self._task_limits = task_limits
-        self._idle = idle
+        self._pool = pool
+        self._idle = pool.idle
         self.could_change: Callable[[Worker, Lane], bool] = never
         """Whether a worker could run the lane's tasks after a change of its environment that can begin at once."""
 
@@ -176,6 +182,59 @@ class HostChoice:
             return None
         return Reservation(lane, best, lane.refused_at, now + RESERVED_SECONDS)
 
+    def wait_for_room(self, lane: Lane, may_reserve: bool) -> Worker | Wait:
+        """Note that no host has room for the lane's next task. Let one keep what becomes free for it, if it has waited
+        for long enough. Returns a worker, removed from its list, if this makes room at once: another lane may have had
+        the reservation, and a worker set aside."""
+        self._bookings.take_ticket(lane)
+        if not may_reserve:
+            return LANE_WAITS
+        reserve_at = lane.refused_at + PATIENCE_SECONDS
+        if reserve_at > self._clock.now:
+            return Wait(reserve_at)
+        reservation = self.reserve(lane)
+        if reservation is None:
+            return LANE_WAITS
+        self._bookings.reserve(reservation)
+        self.settle()
+        worker = self.find(lane)
+        return LANE_WAITS if worker is None else self._pool.take(worker)
+
+    def give_up(self, lane: Lane) -> None:
+        """End the lane's reservation, if it has one: its task waits for more than room on a host."""
+        if lane in self._bookings.reservations:
+            self._bookings.cancel(lane)
+            self.settle()
+
+    def settle(self) -> None:
+        """Set as many workers of hosts aside as their bookings and reservations want."""
+        bookings = self._bookings
+        for reservation in list(bookings.reservations.values()):
+            if not self.is_valid(reservation):
+                bookings.cancel(reservation.lane)
+        while bookings.unsettled:
+            host = next(iter(bookings.unsettled))
+            del bookings.unsettled[host]
+            self._settle_host(host)
+
+    def _settle_host(self, host: Host) -> None:
+        bookings, pool = self._bookings, self._pool
+        wanted = host.wanted
+        bookings.short.pop(host.agent, None)
+        while len(host.aside) > wanted:
+            worker = next(reversed(host.aside))
+            bookings.take_aside(worker)
+            pool.add(worker)
+        if len(host.aside) < wanted:
+            bookings.short[host.agent] = host
+            for worker in list(pool.idle.of_agent(host.agent)):
+                if host.agent in bookings.short:
+                    pool.add(worker)
+            if host.agent in bookings.short:
+                for worker in list(pool.partial.of_agent(host.agent)):
+                    pool.take(worker)
+        bookings.forget_if_empty(host)
+
     def is_valid(self, reservation: Reservation) -> bool:
         """Whether a reservation still makes sense: its next task waits for nothing but room."""
         lane = reservation.lane
@@ -206,6 +265,30 @@ class HostChoice:
         if resources in bookings.open or lane in bookings.reservations:  # its host has less than before
             return False
         return not any(host.could_have(resources) for host in bookings.with_any(resources))
+
+    def explain(self, lane: Lane, served: str) -> Iterator[str]:
+        """Which hosts could run the lane's next task, and what each lacks: one line for each, those that lack least
+        first. `served`: what would run there. Nothing: no host could."""
+        hosts = list(self.able_hosts(lane, MAX_WORKERS))
+        hosts.sort(key=lambda host: (host.lacks(lane.resources), host.agent))
+        for host in hosts[:SHOWN_HOSTS]:
+            agent = self._tables.agents.find(host.agent)
+            kept = host.reservation
+            text = ", ".join(self._lacking(host, lane)) or "it has room"
+            if kept is not None:
+                text += ", reserved for it" if kept.lane is lane else ", reserved for others"
+            yield f"host: {'' if agent is None else agent.host} could serve {served}: {text}"
+
+    def _lacking(self, host: Host, lane: Lane) -> Iterator[str]:
+        for name, amount in lane.resources:
+            pool = host.pools.get(name)
+            if name != CPUS and pool is not None and not pool.fits(amount):
+                free = shown_amount(max(0, pool.free))
+                yield f"{name}: {free} of {shown_amount(pool.total)} free, {shown_amount(amount)} asked"
+        wanted = host.slots_for(lane.resources)
+        idle = len(self._idle.of_agent(host.agent)) + max(0, len(host.aside) - host.further)
+        if idle < wanted:
+            yield f"workers: {idle} of {host.slots} idle, {wanted} asked"
 
     def _is_able(self, host: Host, lane: Lane) -> bool:
         agent = self._tables.agents.find(host.agent)
