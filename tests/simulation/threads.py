@@ -1,15 +1,18 @@
-"""The threads of simulated processes. They are real threads, but only one runs at a time, and the simulation waits for
-it.
+"""The threads of simulated processes. They are greenlets: only one runs at a time, and the simulation waits for it.
 
 A thread waits at a `Gate`. The simulation resumes the thread at its simulated time, and goes on when the thread waits
-again. So a seed always gives the same run.
+again. So a seed always gives the same run. Threads of the operating system took half of the time of all runs.
 """
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
+from operator import length_hint
+from typing import Any
+
+from greenlet import getcurrent, greenlet
 
 from scaler_worker.worker.processor_wait import ProcessorWait
 
@@ -20,68 +23,68 @@ SWITCH_SECONDS = 0.00005
 """The time between the opening of a gate and the run of its thread."""
 
 
+_idents = count(1 << 62)
+_free_idents: list[int] = []
+"""Of threads that have ended: the operating system gives them again too."""
+_real_ident = threading.get_ident
+
+
+def get_ident() -> int:
+    """As `threading.get_ident`, in whose place a run has it."""
+    thread = getcurrent()
+    return thread.ident if isinstance(thread, _Thread) else _real_ident()
+
+
 class ProcessEnded(BaseException):
     """Unwinds the threads of a simulated process that has ended."""
 
 
-class _Carrier:
-    """A thread of the operating system that runs one simulated thread after the other."""
+class _Thread(greenlet):
+    """One simulated thread."""
 
-    def __init__(self) -> None:
-        self.is_running = False
-        """Whether a simulated thread runs or waits here."""
-        self._run: Callable[[], None] = lambda: None
-        self._failure: BaseException | None = None
-        self._turn, self._pause = threading.Lock(), threading.Lock()
-        self._turn.acquire()
-        self._pause.acquire()
-        threading.Thread(target=self._serve, name="simulated", daemon=True).start()
-
-    def begin(self, run: Callable[[], None]) -> None:
-        self.is_running = True
+    def __init__(self, run: Callable[[], None]) -> None:
+        super().__init__(self._serve)
         self._run = run
-        self.resume()
+        self.source: Iterator[Any] = iter(())
+        self.ident = _free_idents.pop() if _free_idents else next(_idents)
 
     def resume(self) -> None:
-        """Let the thread run until it waits or ends. Called by any other thread.
+        """Let the thread run until it waits or ends. Any other thread may call this.
 
         Raises:
             BaseException: what the simulated thread has raised.
         """
-        self._turn.release()
-        self._pause.acquire()
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+        self.parent = getcurrent()
+        self.switch()
 
     def pause(self) -> None:
-        """Let the simulation go on until `resume`. Called by the simulated thread."""
-        self._pause.release()
-        self._turn.acquire()
+        """Let the thread that has resumed this one go on, until `resume`. Called by the thread itself."""
+        assert self.parent is not None
+        self.parent.switch()
 
     def _serve(self) -> None:
-        _local.carrier = self
-        while True:
-            self._turn.acquire()
-            try:
-                self._run()
-            except ProcessEnded:
-                pass
-            except BaseException as error:
-                self._failure = error
-            self._run = lambda: None
-            self.is_running = False
-            self._pause.release()
+        try:
+            self._run()
+        except ProcessEnded:
+            pass
 
 
-class _Local(threading.local):
-    carrier: _Carrier | None = None
+class SimulatedRow:
+    """What is `scaler_worker.worker.executor.thread_row` in a process: each thread has its own."""
 
+    @property
+    def source(self) -> Iterator[Any]:
+        thread = getcurrent()
+        return thread.source if isinstance(thread, _Thread) else iter(())
 
-_local = _Local()
-_idle: list[_Carrier] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # a forked process has none of these threads
+    @source.setter
+    def source(self, source: Iterator[Any]) -> None:
+        thread = getcurrent()
+        assert isinstance(thread, _Thread)
+        thread.source = source
+
+    def calls_left(self) -> int:
+        return length_hint(self.source)
 
 
 class SimulatedThreads:
@@ -89,7 +92,7 @@ class SimulatedThreads:
 
     def __init__(self, process: Process) -> None:
         self.process = process
-        self._carriers: list[_Carrier] = []
+        self._threads: list[_Thread] = []
         self._is_ended = False
 
     def start(self, run: Callable[[], None], name: str) -> None:
@@ -107,10 +110,9 @@ class SimulatedThreads:
     def end(self) -> None:
         """Unwind all threads. A thread of this process that calls this must end by itself (`check`)."""
         self._is_ended = True
-        for carrier in self._carriers:
-            if carrier.is_running and carrier is not _local.carrier:
-                carrier.resume()
-        self._release_ended()
+        for thread in list(self._threads):
+            if not thread.dead and thread is not getcurrent():
+                self.resume(thread)
 
     def check(self) -> None:
         """Called by a thread of this process.
@@ -121,33 +123,26 @@ class SimulatedThreads:
         if self._is_ended:
             raise ProcessEnded
 
-    def current(self) -> _Carrier:
-        """The carrier of the calling thread, which is one of this process."""
-        carrier = _local.carrier
-        if carrier is None or carrier not in self._carriers:
-            raise SimulationError("the simulation itself waits, or a thread of another process")
-        return carrier
+    def current(self) -> _Thread:
+        """The calling thread, which is one of this process."""
+        for thread in self._threads:
+            if thread is getcurrent():
+                return thread
+        raise SimulationError("the simulation itself waits, or a thread of another process")
 
-    def resume(self, carrier: _Carrier) -> None:
+    def resume(self, thread: _Thread) -> None:
         """Let this thread run until it waits again or ends."""
         try:
-            carrier.resume()
+            thread.resume()
         finally:
-            if not carrier.is_running:
-                self._release_ended()
+            if thread.dead and thread in self._threads:
+                self._threads.remove(thread)
+                _free_idents.append(thread.ident)
 
     def _begin(self, run: Callable[[], None]) -> None:
-        carrier = _idle.pop() if _idle else _Carrier()
-        self._carriers.append(carrier)
-        try:
-            carrier.begin(run)
-        finally:
-            self._release_ended()
-
-    def _release_ended(self) -> None:
-        ended = [carrier for carrier in self._carriers if not carrier.is_running]
-        self._carriers = [carrier for carrier in self._carriers if carrier.is_running]
-        _idle.extend(ended)
+        thread = _Thread(run)
+        self._threads.append(thread)
+        self.resume(thread)
 
 
 class Gate:
@@ -156,7 +151,7 @@ class Gate:
     def __init__(self, threads: SimulatedThreads) -> None:
         self.is_open = False
         self._threads = threads
-        self._carrier: _Carrier | None = None
+        self._thread: _Thread | None = None
         self._turn = 0
 
     def open(self, seconds: float = SWITCH_SECONDS) -> None:
@@ -170,22 +165,22 @@ class Gate:
         self._threads.check()
         if not self.is_open:
             self._turn += 1
-            self._carrier = self._threads.current()
+            self._thread = self._threads.current()
             if seconds is not None:
                 self._resume_after(seconds)
-            self._carrier.pause()
-            self._carrier = None
+            self._thread.pause()
+            self._thread = None
             self._threads.check()
         return self.is_open
 
     def _resume_after(self, seconds: float) -> None:
         turn = self._turn
-        if self._carrier is not None:
+        if self._thread is not None:
             self._threads.process.later(seconds, lambda: self._resume(turn))
 
     def _resume(self, turn: int) -> None:
-        if self._carrier is not None and turn == self._turn:
-            self._threads.resume(self._carrier)
+        if self._thread is not None and turn == self._turn:
+            self._threads.resume(self._thread)
 
 
 class Waiter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
@@ -17,8 +18,9 @@ from scaler_scheduler.core.placement import near_data
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.wire import decode
 from scaler_worker.agent import downloads
+from scaler_worker.worker import task_host
 
-from . import faults, gang_plan, host_result_faults, nested_plan
+from . import faults, gang_plan, host_result_faults, nested_plan, worker_parts
 from .agent_host import AgentHost
 from .client_files import SimulatedFiles
 from .client_host import ClientHost
@@ -34,7 +36,7 @@ from .plan import Plan, Work
 from .reader_plan import reader_counts
 from .scheduler_host import FIRST_KEY_SEED, SchedulerHost
 from .scripts import FUNCTIONS
-from .threads import SimulatedThreads
+from .threads import SimulatedRow, SimulatedThreads, get_ident
 from .trace import SimulationError, Trace
 from .worker_parts import SMALL_BYTES
 
@@ -136,6 +138,9 @@ class World:
             # Files are small, so the rate is low. In half of the runs tasks wait for hosts that have the files.
             patch.object(transfers, "FIRST_BYTES_PER_SECOND", 1000),
             patch.multiple(near_data, LEAST_BYTES=1 << 40 if plan.seed % 2 else 1, CONSIDERED_HOSTS=2),
+            patch.object(threading, "get_ident", get_ident),
+            patch.object(worker_parts, "thread_row", row := SimulatedRow()),
+            patch.object(task_host, "thread_row", row),
             # The order of a set must not depend on memory addresses.
             patch.object(records.Worker, "__hash__", lambda worker: hash(worker.incarnation)),
             patch.object(records.Agent, "__hash__", lambda agent: hash(agent.incarnation)),
