@@ -107,6 +107,13 @@ ROWS = {
         Row("graph", (Figure("graph", "a graph of 10,000 nodes with 3 inputs each", "nodes/s", True),), 90.0),
         Row("metg", (Figure("metg", "METG(50 %) of a stencil of width 8", "ms"),), 150.0),
         Row("array", (Figure("array", "an array of 100 MB to 16 tasks, which sum it", "s"),)),
+        Row(
+            "result",
+            (
+                Figure("result_8", "an array of 8 MB that a task makes: until the program has it", "ms"),
+                Figure("result_80", "an array of 80 MB that a task makes: until the program has it", "ms"),
+            ),
+        ),
         Row("start", (Figure("start", "from nothing to the first result", "s"),), processes=3),
         Row(
             "memory",

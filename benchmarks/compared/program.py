@@ -27,6 +27,7 @@ MEASURES = {
     "graph": rows.graph,
     "metg": rows.metg,
     "array": rows.array,
+    "result": rows.result,
     "memory": rows.memory,
 }
 

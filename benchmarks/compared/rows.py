@@ -21,7 +21,7 @@ from ..graph_shapes import levels
 from ..metg import FULL as FULL_SEARCH
 from ..metg import QUICK as QUICK_SEARCH
 from ..metg import InefficientError, Search, shortest_useful_task
-from ..workload import hold, identity, noop, sleep_fixed, total
+from ..workload import hold, identity, noop, ones, sleep_fixed, total
 from .system import System, UnableError
 
 WORKERS = 4
@@ -29,6 +29,7 @@ STENCIL_WIDTH = 8
 SHARING_TASKS = 16
 SLEEP_SECONDS = 0.010
 FEWEST_TASKS = 40
+PAGE_BYTES = 4096
 
 Figures = dict[str, "list[float] | str"]
 
@@ -171,13 +172,27 @@ def metg(system: System, sizes: Sizes) -> Figures:
 def array(system: System, sizes: Sizes) -> Figures:
     import numpy
 
-    ones = numpy.ones(sizes.array_bytes // 8)
+    shared = numpy.ones(sizes.array_bytes // 8)
 
     def run(tasks: int) -> None:
-        _check(set(system.share(total, ones, tasks)) == {float(len(ones))})
+        _check(set(system.share(total, shared, tasks)) == {float(len(shared))})
 
     run(1)
     return {"array": [_seconds(run, SHARING_TASKS) for _ in range(sizes.runs)]}
+
+
+def result(system: System, sizes: Sizes) -> Figures:
+    """One array at a time, from the submission until the program has read a byte of each page of the result."""
+    figures: Figures = {}
+    for name, size in (("result_8", sizes.array_bytes * 8 // 100), ("result_80", sizes.array_bytes * 80 // 100)):
+
+        def run(tasks: int, size: int = size) -> None:
+            for _ in range(tasks):
+                (value,) = system.gather([system.submit(ones, size)])
+                _check(int(value[::PAGE_BYTES].sum()) == -(-size // PAGE_BYTES))
+
+        figures[name] = [1e3 * seconds / tasks for tasks, seconds in _runs(run, FEWEST_TASKS, sizes, fewest=2)]
+    return figures
 
 
 def start(system: System, began: float) -> Figures:

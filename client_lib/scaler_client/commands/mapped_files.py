@@ -17,7 +17,7 @@ from typing import Any
 
 from .object_files import file_bytes, file_parts, write_frames
 
-LEAST_HUGE_PAGES = 4
+LEAST_HUGE_PAGES = 2
 """The smallest file that gets huge pages, in huge pages. A smaller file gains less than they cost."""
 
 PIECE_PAGES = 2
