@@ -129,6 +129,10 @@ MUTATIONS = (
         "self._change(agent, worker, effects.CHANGE_BESIDE)", "self._coming[-1] = (worker, 1e9)",
     ),
     Mutation(
+        "wait for ever for a successor that was lost",
+        successors.Successors, "_check_host", "now >= short_since + START_SECONDS", "False",
+    ),
+    Mutation(
         "end holders that have suspended tasks",
         successors.Successors, "_check_host", "if holder.tasks or self._has_suspended(holder):", "if False:",
     ),

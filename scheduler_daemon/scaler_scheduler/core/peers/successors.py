@@ -33,6 +33,8 @@ class Successors:
         self._outbox = core.outbox
         self._coming: list[tuple[Worker, float]] = []
         """Holders whose successors have not joined, and until when these are waited for."""
+        self._short_since: dict[Agent, float] = {}
+        """Since when hosts have fewer workers with slots than slots, and no successor is coming."""
         core.placement.successors = self
 
     def are_enough(self, tasks: int) -> bool:
@@ -85,11 +87,12 @@ class Successors:
                 self._coming.remove((holder, deadline))
                 self._release(holder)
                 holder.is_shared = True
+        short_since, self._short_since = self._short_since, {}
         for agent in self._tables.agents:
             if not agent.is_retiring:
-                self._check_host(agent, now)
+                self._check_host(agent, now, short_since.get(agent, now))
 
-    def _check_host(self, agent: Agent, now: float) -> None:
+    def _check_host(self, agent: Agent, now: float, short_since: float) -> None:
         workers = list(self._tables.workers.of_agent(agent.incarnation))
         holders = [worker for worker in workers if worker.is_holder]
         surplus = len(workers) - len(holders) - agent.slots if agent.slots else 0
@@ -100,9 +103,16 @@ class Successors:
                 self._pool.remove(worker)
                 worker.is_holder = True
                 holders.append(worker)
+        lacking = -surplus - sum(holder.agent == agent.incarnation for holder, _ in self._coming)
+        if lacking > 0:
+            self._short_since[agent] = short_since
         for holder in holders:
             if holder.tasks or self._has_suspended(holder):
                 holder.holder_since = 0.0
+                if lacking > 0 and now >= short_since + START_SECONDS:  # the order, or the successor, was lost
+                    lacking -= 1
+                    self._release(holder)
+                    holder.is_shared = True
             elif surplus < 0 and not holder.is_retiring:
                 surplus += 1
                 self._release(holder)

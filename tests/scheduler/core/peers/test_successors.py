@@ -150,6 +150,20 @@ def test_no_successor_comes(core):
     assert core.take() == [("dispatch", W, [row(1)])]
 
 
+def test_a_successor_that_is_gone_is_not_waited_for_for_ever(core):
+    """The agent had another connection, and the order to start one was lost; or another worker was taken for it."""
+    holder(core)
+    core.agent(A, 33, slots=1)
+    core.worker(W2, 23, agent=33)
+    core.take()
+    core.goodbye(W2)
+    core.take()
+    wait(core, START_SECONDS - 1)
+    assert core.take() == []
+    wait(core, 3)
+    assert core.take() == [("dispatch", W, [row(1, 2)])], "it shares the process"
+
+
 @pytest.mark.parametrize("agent", [0, 34])
 def test_without_an_agent(core, agent):
     core.client(C, 11)
