@@ -891,10 +891,17 @@ class Contract:
                 self._early.pop(name, None)
                 self._early_files.pop(name, None)
                 self._drop(name)
+            elif self._is_host_lost(name):  # its worker is taken for lost too, although its lease may run longer
+                self._drop(name)
             self._buried.pop(name, None)
             self._failures.pop(name, None)
             self._returned.pop(name, None)
             self._attempts.pop(name, None)
+
+    def _is_host_lost(self, name: TaskId) -> bool:
+        """Whether the agent of the worker that holds a task is gone."""
+        worker = self._workers.get(self._held.holder(name) or b"")
+        return worker is not None and worker.agent not in {agent.incarnation for agent in self._agents.values()}
 
     def _check_outcome(self, name: TaskId, outcome: int, options: events.Options) -> None:
         if options.gang_size:
