@@ -129,6 +129,10 @@ MUTATIONS = (
         "self._change(agent, worker, effects.CHANGE_BESIDE)", "self._coming[-1] = (worker, 1e9)",
     ),
     Mutation(
+        "remove the file of an early result when its worker says hello again",
+        reattach.Reattach, "_keep_early", "there is not None and there.results is not None", "False",
+    ),
+    Mutation(
         "wait for ever for a successor that was lost",
         successors.Successors, "_check_host", "now >= short_since + START_SECONDS", "False",
     ),

@@ -201,7 +201,11 @@ class Reattach:
 
     def _keep_early(self, early: EarlyAnswer, client: int, task_id: int) -> None:
         """Keep the end of an attempt until the client submits the task again, unless a later one is known."""
-        known = self._tables.unclaimed.get((client, task_id)) or self._tables.early.get((client, task_id))
+        there = self._tables.early.get((client, task_id))
+        if there is not None and there.results is not None and early.is_awaited and there.attempt == early.attempt:
+            there.worker = early.worker  # it says hello again, and its result has come already
+            return
+        known = self._tables.unclaimed.get((client, task_id)) or there
         if known is None or known.attempt <= early.attempt:
             self._drop_early(client, task_id)
             self._tables.keep_early(early, client, task_id)

@@ -6,7 +6,7 @@ from array import array
 
 import pytest
 from tests.scheduler.core.data.test_graphs import KEEP, LOST, NAME, NO, A, C, W, forget, only, run, submit
-from tests.scheduler.core.data.test_host_results import AGENT, OTHER, SIZE, B, U
+from tests.scheduler.core.data.test_host_results import AGENT, OTHER, SIZE, B, U, store
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.takeover import HOST_SECONDS
@@ -186,3 +186,18 @@ def test_a_file_that_its_host_names_in_a_second_hello(core):
     assert {each[0] for each in core.take()} == {"echo"}
     forget(core, 1)
     assert core.take() == [("forget objects", A, ONE)]
+
+
+def test_a_worker_that_says_hello_again_before_its_client_comes(core):
+    """Its result has come, and comes once more. The file stays all the time."""
+    agent_comes(core)
+    for _ in range(2):
+        core.worker(W, 21, agent=AGENT, running=[(NAME, 1, 3)], finished=1)
+        store(core, W, 1, attempt=3)
+    assert "forget objects" not in {each[0] for each in core.take()}
+    core.client(C, NAME, scheduler=BEFORE)
+    core.function(C, 1, b"f")
+    submit(core, [(1, [], KEEP)])
+    core.wait(HOLD_SECONDS + 0.1)
+    assert not {"dispatch", "forget objects"} & {each[0] for each in core.take()}, "it does not run again"
+    assert core.scheduler.tables.clients.find(NAME).objects[1].file_id == FILE
