@@ -231,7 +231,8 @@ class Contract:
                 stored = self._core.tables.objects.find(client, task_id)
                 is_kept = stored is not None and not stored.is_missing
                 self._objects.submitted(event, row, name, inputs, is_kept)
-                if self._early.get(name, self._trace.now) < self._trace.now:
+                is_late = self._early.get(name, self._trace.now) < self._trace.now
+                if is_late and name not in self._core.tables.early:  # it looks once a second for those that are late
                     self._early.pop(name)
                     self._early_files.pop(name, None)
                 self._take_early_file(name)
@@ -309,7 +310,8 @@ class Contract:
                     continue
                 self._returned[name] = outcome
                 self._died.discard(name)
-                if outcome != effects.OUTCOME_FILE:  # the client is going to send it as an object
+                # A client sends the result as an object if it has it, or is to get it as a file.
+                if outcome != effects.OUTCOME_FILE and not self._is_from_client(name):
                     self._objects.made(name, attempt)
                 is_first = self._comes_early(name)
                 size = len(event.large[row]) if row in event.large else event.sizes[row]
@@ -323,6 +325,12 @@ class Contract:
                     self._failures[name] += 1
                 elif outcome == effects.OUTCOME_STORED:
                     self._stored(name, event.route)
+
+    def _is_from_client(self, name: TaskId) -> bool:
+        """Whether the scheduler has an object of this name from its client."""
+        client = self._core.tables.clients.by_incarnation.get(name[0])
+        stored = None if client is None else client.objects.get(name[1])
+        return stored is not None and stored.is_from_client
 
     def _check_calls(self, name: TaskId, outcome: int, answer: bytes, ended: int) -> None:
         """A row's answer has a value for each call that has ended, except the failed one."""
