@@ -471,7 +471,7 @@ class Contract:
         running = len(event.running) - event.finished
         for row, (client, task_id, attempt) in enumerate(event.running):
             name = client, task_id
-            if row >= running and name not in self._open and self._has_submitted(name):
+            if row >= running and (self._gangs.lead(name) or name) not in self._open and self._has_submitted(name):
                 continue  # its client has the answer
             if name not in self._held:
                 claim = event.bookings.get((client, task_id, attempt))
