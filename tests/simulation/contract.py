@@ -560,10 +560,7 @@ class Contract:
                     self._early_files.pop(name, None)
                 self._trace.count("losses told to clients", len(lost))
                 own_files += own
-        end = len(collected)  # files that do not count are removed before objects of their names are sent
-        while end and isinstance(collected[end - 1], effects.ForgetObjects):
-            end -= 1
-        for effect in [*collected[:end], *later, *collected[end:]]:
+        for effect in [*later, *collected]:
             if isinstance(effect, effects.Dispatch):
                 self._dispatched(effect)
             elif isinstance(effect, effects.Resolved):
