@@ -108,7 +108,7 @@ class ClientMap:
                 self.object_ids[sent_object.key] = ref.object_id
                 refs.append(ref)
         read = read_results(scripts)
-        self._held = refs
+        self._held = list(refs)
         on_release = partial(client.user_objects.reader_ended, read)
         self._releases = [client.user_objects.hold(refs, on_release=on_release)]
         self.futures = [

@@ -133,6 +133,13 @@ MUTATIONS = (
         reattach.Reattach, "_keep_early", "there is not None and there.results is not None", "False",
     ),
     Mutation(
+        "remove files that came for the scheduler of before",
+        scheduler.Scheduler, "_transferred",
+        "self._takeover.take(agent, self._transfer_end.transferred(agent, event))",
+        "for name in self._transfer_end.transferred(agent, event):\n"
+        "            self._host_results.discard_unless_needed(agent, name)",
+    ),
+    Mutation(
         "wait for ever for a successor that was lost",
         successors.Successors, "_check_host", "now >= short_since + START_SECONDS", "False",
     ),
@@ -730,7 +737,7 @@ MUTATIONS = (
     ),
     Mutation(
         "leave the files that an agent names when it joins again",
-        takeover.Takeover, "agent_joined", "removed.append(name)", "pass",
+        takeover.Takeover, "take", "removed.append(name)", "pass",
     ),
     Mutation(
         "never give up a result that no host has after a restart",
@@ -985,7 +992,7 @@ MUTATIONS = (
     ),
     Mutation(
         "remove all results of a host whose agent has not joined before",
-        takeover.Takeover, "agent_joined", "self._host_results.is_needed(agent, name)",
+        takeover.Takeover, "take", "self._host_results.is_needed(agent, name)",
         "stored is not None and state_at(stored, agent) != ABSENT",
     ),
     Mutation(

@@ -635,7 +635,7 @@ class Scheduler:
     def _transferred(self, event: events.Transferred, now: float) -> None:
         agent = self._peers.agent(event.route)
         if agent is not None:
-            self._transfer_end.transferred(agent, event)
+            self._takeover.take(agent, self._transfer_end.transferred(agent, event))
 
     def _exchange(self, event: events.Exchange, now: float) -> None:
         worker = self._peers.worker(event.route)

@@ -60,6 +60,10 @@ class Takeover:
         for worker in self._tables.workers.of_agent(agent.incarnation):
             files += worker.unwanted_files
             worker.unwanted_files.clear()
+        self.take(agent, files)
+
+    def take(self, agent: Agent, files: Iterable[tuple[int, int]]) -> None:
+        """Take over files that a host has, or tell it to remove them."""
         removed: list[tuple[int, int]] = []
         for name in dict.fromkeys(files):
             stored = self._tables.find_file(name)

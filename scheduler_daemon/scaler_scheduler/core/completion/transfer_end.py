@@ -23,28 +23,31 @@ class TransferEnd:
         self._graphs = graphs
         self._host_results = host_results
 
-    def transferred(self, target: Agent, event: events.Transferred) -> None:
-        """Handle the answer of an agent."""
+    def transferred(self, target: Agent, event: events.Transferred) -> list[tuple[int, int]]:
+        """Handle the answer of an agent. Returns the files that were not ordered: their transfers were given up, their
+        source was lost, or an earlier scheduler has ordered them."""
         names = list(zip(event.clients, event.ids))
         if not event.source and event.error:  # it answers `fetchObjects`
             for name in names:
                 self._host_results.fetch_refused(target, name, event.error)
-            return
+            return []
         transfers: dict[Transfer, None] = {}
+        others = []
         for name in names:
             transfer = self._transfers.find_ordered(name, target, event.source)
             if transfer is not None:
                 transfers[transfer] = None
-            else:  # it was given up, or its source was lost
-                self._host_results.discard_unless_needed(target, name)
+            else:
+                others.append(name)
         if not event.error:
             self._end_well(target, list(transfers))
-            return
+            return others
         for transfer in transfers:
             if event.is_unreachable and transfer.source is not None:
                 self._transfers.note_unreachable(transfer.source, target, event.error)
             self._give_up(transfer)
         self._transfers.start_waiting()
+        return others
 
     def _end_well(self, target: Agent, transfers: list[Transfer]) -> None:
         """Handle files that this host has got."""

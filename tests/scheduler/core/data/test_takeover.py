@@ -201,3 +201,15 @@ def test_a_worker_that_says_hello_again_before_its_client_comes(core):
     core.wait(HOLD_SECONDS + 0.1)
     assert not {"dispatch", "forget objects"} & {each[0] for each in core.take()}, "it does not run again"
     assert core.scheduler.tables.clients.find(NAME).objects[1].file_id == FILE
+
+
+def test_a_file_that_came_for_the_scheduler_of_before(core):
+    """The answer to its order comes first. The agent names the file in its next hello."""
+    core.hello(A, events.AGENT, AGENT, scheduler=BEFORE)
+    core.feed(events.Transferred(A, [NAME], array("q", [FILE]), 77))
+    agent_comes(core)
+    assert core.take() == [("welcome", A)] * 2, "the file stays"
+    client_comes(core, FILE)
+    core.worker(W, 21, agent=AGENT)
+    reader_comes(core)
+    assert [each[0] for each in core.take()] == ["function", "dispatch"]
