@@ -140,6 +140,10 @@ MUTATIONS = (
         "            self._host_results.discard_unless_needed(agent, name)",
     ),
     Mutation(
+        "start a task anew that runs already when its last input comes",
+        scheduler.Scheduler, "collect", "if self._graphs.ready:", "if False:",
+    ),
+    Mutation(
         "wait for ever for a successor that was lost",
         successors.Successors, "_check_host", "now >= short_since + START_SECONDS", "False",
     ),

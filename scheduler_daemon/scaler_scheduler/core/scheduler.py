@@ -273,6 +273,9 @@ class Scheduler:
     def collect(self) -> list[effects.Effect]:
         """Dispatch waiting tasks, and return all effects since the last call."""
         queues, pool = self.core_state.queues, self.core_state.pool
+        if self._graphs.ready:  # by an object or a file that has come
+            self._submissions.match_ready(self._clock.now)
+            self._take_early(self._clock.now)
         if self._graphs.unneeded:
             self._cancellation.cancel_unneeded()
         if self.bookings.unsettled or self.bookings.reservations:

@@ -7,6 +7,7 @@ from array import array
 import pytest
 from tests.scheduler.core.data.test_graphs import KEEP, LOST, NAME, NO, A, C, W, forget, only, run, submit
 from tests.scheduler.core.data.test_host_results import AGENT, OTHER, SIZE, B, U, store
+from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.takeover import HOST_SECONDS
@@ -213,3 +214,21 @@ def test_a_file_that_came_for_the_scheduler_of_before(core):
     core.worker(W, 21, agent=AGENT)
     reader_comes(core)
     assert [each[0] for each in core.take()] == ["function", "dispatch"]
+
+
+def test_a_task_that_runs_already_when_its_input_comes(core):
+    """Its worker has named it, and waits no more. The client sends the input last."""
+    core.client(C, NAME, scheduler=BEFORE)
+    core.function(C, 1, b"f")
+    event = submit_event(C, [2], [1], [b"x"], ())
+    event.inputs, event.input_counts = array("q", [1]), array("I", [1])
+    event.keep, event.keep_earlier = array("B", [NO]), array("q", [1])
+    core.feed(event)
+    core.worker(W, 21, running=[(NAME, 2, 1)])
+    core.worker(U, 22)
+    core.take()
+    core.feed(events.Object(C, 1, "", [b"one"]))
+    core.wait(HOLD_SECONDS + 0.1)
+    assert "dispatch" not in {each[0] for each in core.take()}, "it is not started anew"
+    run(core, W, 2, b"two", attempt=1)
+    assert ("resolved", C, [(2, 0, b"two")]) in core.take()
