@@ -345,8 +345,9 @@ def fetch_values(futures: Sequence[KeptFuture[Any]]) -> list[FetchedValue[Any]]:
     for future in futures:
         value, is_new = future.fetched()
         values.append(value)
-        if is_new and future.stored.frames:
-            value.set_frames(future.stored.id, future.stored.frames)
+        frames = future.stored.frames  # read once: another thread may clear the client
+        if is_new and frames:
+            value.set_frames(future.stored.id, frames)
         elif is_new:
             new.append((future.stored, value))
     if new:

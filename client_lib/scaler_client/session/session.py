@@ -606,7 +606,7 @@ class Session:
         message.outcomes, message.payloads = list(message.outcomes), list(message.payloads)
         file_bytes = 0
         for row, outcome in enumerate(message.outcomes):
-            if outcome == _FILE:
+            if outcome == _FILE and self.tasks.is_known(message.ids[row]):  # else its answer is repeated
                 result = messages.FileResult.unpack(message.payloads[row])
                 file_bytes += result.size
                 taken = self.objects.files.take_result(result)

@@ -73,9 +73,12 @@ ERROR_LIMIT = 8000
 _HEX_DIGITS = frozenset("0123456789abcdef")
 
 STORED_SIZE_BYTES = 8
-FILE_RESULT_BYTES = 16
-_FURTHER_OUTCOMES = (OUTCOME_INPUT_LOST, OUTCOME_STORED, OUTCOME_NO_ROOM, OUTCOME_FILE)
 """The bytes in which a worker reports the size of a stored result."""
+
+FILE_RESULT_BYTES = 16
+"""The bytes in which a worker names a file of a client."""
+
+_FURTHER_OUTCOMES = (OUTCOME_INPUT_LOST, OUTCOME_STORED, OUTCOME_NO_ROOM, OUTCOME_FILE)
 
 # capnpy raises these for truncated, contradictory or hostile bytes. SystemError: compiled capnpy, union tag 0xFFFF.
 _MALFORMED = (

@@ -19,7 +19,7 @@ SIZE_BYTES = 8
 """The length of the size in an answer, little-endian."""
 
 SMALL_BYTES = 4 * 1024
-"""While the scheduler's memory is scarce, results of at least this size are files too."""
+"""Kept results of at least this size may be files. In graphs only while the scheduler's memory is scarce."""
 
 _VALUE = Outcome.VALUE.value
 _STORED = Outcome.STORED.value

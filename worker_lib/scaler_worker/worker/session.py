@@ -434,6 +434,7 @@ class WorkerSession:
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.forgotten.extend(self.functions)
         self.functions.clear()
+        self.kept_functions.clear()
         self.objects.clear()
         self.queue.clear()
         self.handed.clear()

@@ -19,8 +19,8 @@ from scaler_scheduler.core.state.value_states import ABSENT, ARRIVE
 from scaler_scheduler.core.values.copies import move, state_at
 
 HOST_SECONDS = 5.0
-"""For so long a result waits for a host that has it, after the end of the restart hold. Agents try to connect every
-100 ms."""
+"""How long a claimed result waits for its host, after the end of the restart hold. Agents try to connect every 100
+ms."""
 
 
 class _Offer:

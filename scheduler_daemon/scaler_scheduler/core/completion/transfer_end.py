@@ -24,8 +24,8 @@ class TransferEnd:
         self._host_results = host_results
 
     def transferred(self, target: Agent, event: events.Transferred) -> list[tuple[int, int]]:
-        """Handle the answer of an agent. Returns the files that were not ordered: their transfers were given up, their
-        source was lost, or an earlier scheduler has ordered them."""
+        """Handle the answer of an agent. Returns the files that it has got and that were not ordered: their transfers
+        were given up, their source was lost, or an earlier scheduler has ordered them."""
         names = list(zip(event.clients, event.ids))
         if not event.source and event.error:  # it answers `fetchObjects`
             for name in names:
@@ -47,7 +47,9 @@ class TransferEnd:
                 self._transfers.note_unreachable(transfer.source, target, event.error)
             self._give_up(transfer)
         self._transfers.start_waiting()
-        return others
+        for name in others:
+            self._host_results.discard_unless_needed(target, name)
+        return []
 
     def _end_well(self, target: Agent, transfers: list[Transfer]) -> None:
         """Handle files that this host has got."""

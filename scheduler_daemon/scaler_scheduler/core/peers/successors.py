@@ -34,7 +34,7 @@ class Successors:
         self._coming: list[tuple[Worker, float]] = []
         """Holders whose successors have not joined, and until when these are waited for."""
         self._short_since: dict[Agent, float] = {}
-        """Since when hosts have fewer workers with slots than slots, and no successor is coming."""
+        """When each host began to have fewer workers with a slot than it has slots, while no successor comes."""
         core.placement.successors = self
 
     def are_enough(self, tasks: int) -> bool:
@@ -111,6 +111,7 @@ class Successors:
                 holder.holder_since = 0.0
                 if lacking > 0 and now >= short_since + START_SECONDS:  # the order, or the successor, was lost
                     lacking -= 1
+                    surplus += 1
                     self._release(holder)
                     holder.is_shared = True
             elif surplus < 0 and not holder.is_retiring:

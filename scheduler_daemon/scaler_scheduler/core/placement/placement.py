@@ -200,10 +200,12 @@ class Placement:
         """Replace a worker that was chosen for a task which may end its process, because it has suspended tasks.
 
         Returns:
-            An idle worker without suspended tasks, or a successor. If the host that has the task's inputs has no idle
-            worker, and no successor comes, it is one of another host, if the scheduler has the inputs. The same or
-            another worker: none can start, and the tasks share a process. Or the task waits until a successor joins or
-            a worker has ended its task.
+            1. An idle worker without suspended tasks.
+            2. Such a worker of another host, if the host with the task's inputs has none, no successor comes, and the
+               scheduler has the inputs.
+            3. A successor.
+            4. This or another worker, if no successor can start: the tasks share its process.
+            5. A Wait, until a successor joins or a worker ends its task.
         """
         self._pool.add(worker)
         if lane.resources and not self._hosts.has_room(lane, worker.agent):

@@ -22,8 +22,8 @@ class WorkerPool:
         self.long_running: dict[Worker, None] = {}
         """Workers that are known to run a long task, and may have other tasks queued behind it."""
         self.reserved: set[Need] = set()
-        """Of lanes that have found no idle worker in this run. The workers that can serve them get no other tasks in
-        this run, so that they become idle."""
+        """The needs of lanes that have found no idle worker in this run. Workers that can serve them get no other tasks
+        in this run, so that they become idle."""
         self._bookings = bookings
         self._queues = queues
 
